@@ -1,7 +1,8 @@
-"""What accepts a finding for which the gate fails: a comment above its kernel, where one can.
+"""Ways to accept findings that fail the gate: a comment above the kernel, or a config entry.
 
-Comments are tried before anybody writes them: one is put above every definition in memory, and
-those that hold for a kernel are of use there. Elsewhere only the configuration accepts it.
+Each comment is tested first: it is inserted above every definition of the kernel, in memory, and is
+offered only if it then applies to the kernel. Otherwise the finding can be accepted only in the
+configuration.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
 
 
 _MOST_TEXT = 1 << 20
-"""Bytes of a compilation's files in which is looked for what makes a comment doubtful: about half a
-second. Of more, an entry of the configuration is offered, which holds whatever they say."""
+"""Up to this many bytes of a compilation's files are searched for whatever would make a comment
+unreliable (about half a second). Above it, a configuration entry is offered, which works
+regardless."""
 
 
 def acceptance_of(
@@ -56,7 +58,7 @@ def acceptance_of(
     result: GateResult,
     typed: Mapping[str, Any],
 ) -> Acceptance:
-    """Where findings can be accepted.
+    """Where each failing finding can be accepted.
 
     Args:
         paths: as the user typed them.
@@ -67,7 +69,7 @@ def acceptance_of(
         typed: the options on its command line, by name.
     """
     named = shown_path(configuration.file) if configuration.file is not None else OWN
-    # One that is written for a part of its inputs would lose what is known of the others.
+    # A baseline written for some of its inputs would lose the findings of the others.
     is_part = any(
         one.subject == "baseline" and one.state == "left-out" and one.reason != UNCHANGED
         for one in result.accounts
@@ -83,11 +85,11 @@ def acceptance_of(
 
 
 def with_comments(result: GateResult, analysed: Analysed) -> GateResult:
-    """The gate's answer, with what is known of comments for each finding that fails.
+    """The gate's answer, with the usable comments recorded for each failing finding.
 
     Args:
-        result: without.
-        analysed: the units behind it; of others nothing is known.
+        result: the answer without them.
+        analysed: the units that it is based on; findings of other units are left as they are.
     """
     failing: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one in filter(_may_take, result.failures):
@@ -120,7 +122,7 @@ def _may_take(failure: GateFailure) -> bool:
 
 
 def _comments(unit: Unit, symbols: Collection[str]) -> tuple[KernelDirective, ...]:
-    """A comment above every kernel of some that a unit's users may edit."""
+    """The comments that apply when inserted above the given kernels, in files the user may edit."""
     try:
         _, source = read_source(unit)
         read = closure(unit.path, unit.options)
@@ -137,7 +139,7 @@ def _comments(unit: Unit, symbols: Collection[str]) -> tuple[KernelDirective, ..
 
 
 def _commented(source: CudaSource, path: str, symbols: Collection[str]) -> CudaSource:
-    """A file's text with a comment above each of the kernels, and with no other."""
+    """A source with a comment above each of the given kernels, and without its other comments."""
     if is_library(path) or is_foreign(os.path.relpath(path)):
         return replace(source, directives=())
     definitions = (

@@ -1,4 +1,4 @@
-"""From the reports of units and links to the report of a run: gaps, notes, failures, tools."""
+"""Merge the reports of all units and links into one, with gaps, notes, failures and tools."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from lmemscope.model import (
 )
 
 _NAMED = 3
-"""Units that are named of those that were compiled for one reason."""
+"""At most this many units compiled for the same reason are listed by name."""
 _SAID = {
     "compiled": "compiled, although the build's objects are there",
     "stale": "compiled, because the build's objects are stale",
     "unknown": "compiled, because the build's objects may be stale",
 }
-"""What is said of units by the state of their objects."""
+"""Sentences about units, by the state of the object file that their build left."""
 
 
 def assemble(
@@ -63,10 +63,10 @@ def assemble(
 
     Args:
         planned: what was to be analysed.
-        results: the units that ended, in the order of the inputs, each with its reports.
-        links: of the programs that were linked.
+        results: the completed units in input order, each with its reports.
+        links: the programs that were linked.
         paths: as the user typed them.
-        settings: what was asked for.
+        settings: the settings of the run.
     """
     done, total = len(results), len(planned.units)
     reports = [report for _, made in results for report in made]
@@ -82,13 +82,14 @@ def assemble(
         reports = [with_own_toolkit(report, planned.found.compilers) for report in reports]
     used = (*(report.tools for report in reports), *(link.tools for link in links))
     toolchain = distinct_tools(tool for tools in used for tool in tools)
-    # What no unit instantiates is known when all have been asked.
+    # Which templates have no instance is known only once every unit has been checked.
     over_all: Iterable[str | Gap] = ()
     if done == total:
         over_all = _of_all_units(planned, reports, logs, toolchain, paths, settings)
     unanalysed = (*planned.left_out, *over_all)
     if done < total:
-        # Who reads it later must not take it for all: a gate finds evidence missing.
+        # A reader of this report must not take it as complete: the gate counts it as missing
+        # evidence.
         unanalysed += (
             Gap("run", f"interrupted: {done} of {count(total, 'input')} done", "evidence"),
         )
@@ -122,13 +123,13 @@ def assemble(
 def results_of(
     unit: Unit, futures: Sequence[Future[UnitReport | Readings]]
 ) -> tuple[UnitReport, ...]:
-    """A unit's report, or reports; where a worker raised, one with the failure."""
+    """The reports of a unit; if a worker raised an error, one report with that failure."""
     try:
         made = [future.result() for future in futures]
         reports = tuple(one for one in made if isinstance(one, UnitReport))
         return reports or reports_of(unit, [one for one in made if isinstance(one, Readings)])
     except LmemscopeError as error:
-        # Parsers and workers do not know whose bytes they read.
+        # Parsers and workers do not know which file their bytes come from.
         if unit.input not in error.message:
             error.message = f"{unit.input}: {error.message}"
         return (_failed(unit, error),)
@@ -148,11 +149,11 @@ def results_of(
 
 
 def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
-    """What is left of a unit: why there is no more, and the launches that its source shows."""
-    # Most scans meet no failure, and need none of this.
+    """The report of a failed unit: the reason, and any kernel launches visible in its source."""
+    # Imported late: most scans have no failure.
     from lmemscope.sources.uncompiled import launches_of
 
-    # What a worker ran out of time or died of is not read again here, where nothing limits it.
+    # A source that made a worker crash or time out is not read again here, where no limit applies.
     was_ended = isinstance(error, StageTimeoutError | WorkerCrashError)
     readable = unit.excerpt is None and not was_ended
     launches = launches_of(unit.path, unit.input) if readable else ()
@@ -169,7 +170,7 @@ def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
 
 
 def _units_with(reports: Sequence[UnitReport], links: Sequence[Link]) -> tuple[UnitReport, ...]:
-    """Units with what their programs say of them."""
+    """The units, with what linking their programs revealed about them."""
     if not links:
         return tuple(reports)
     from lmemscope.analysis.linked_units import with_linked_stacks
@@ -180,7 +181,7 @@ def _units_with(reports: Sequence[UnitReport], links: Sequence[Link]) -> tuple[U
 def _links_with(
     links: Sequence[Link], reports: Sequence[UnitReport], globs: Sequence[str]
 ) -> tuple[Link, ...]:
-    """Links with what their units say of them, and with the kernels that were asked for."""
+    """The links, with data from their units, limited to the kernels that were asked for."""
     if not links:
         return ()
     from lmemscope.analysis.linked_units import with_run_time_stacks
@@ -199,7 +200,7 @@ def _links_with(
 
 
 def _device_bytes(planned: Plan, reports: Sequence[UnitReport]) -> Iterator[Gap]:
-    """Inputs that are analysed, and headers that they include, which hold device code as bytes."""
+    """Gaps for analysed inputs, and headers they include, that embed device code as raw bytes."""
     analysed = {unit.path: unit for unit in planned.units}
     read = {one.file: one.sources for one in reports}
     files: dict[str, str] = {}
@@ -217,8 +218,11 @@ def _device_bytes(planned: Plan, reports: Sequence[UnitReport]) -> Iterator[Gap]
 
 
 def _headers(unit: Unit) -> Sequence[str]:
-    """What a unit may include, where its report does not say; none of what cannot be followed."""
-    from lmemscope.sources.includes import closure  # Most commands need none.
+    """The headers that a unit may include, read from its source if its report does not list them.
+
+    Empty if the includes cannot be followed.
+    """
+    from lmemscope.sources.includes import closure  # Imported late: most commands do not need it.
 
     if not is_cuda_source(unit.path):
         return ()
@@ -236,16 +240,16 @@ def _of_all_units(
     paths: Sequence[str],
     settings: Settings,
 ) -> Iterator[str | Gap]:
-    """What only all units together tell: gaps and notes."""
-    # A name that a macro makes is not seen in an include; a kernel of the header is.
+    """Gaps and notes that can be derived only from all units together."""
+    # An include whose name comes from a macro cannot be seen, but a kernel in that header can.
     seen = {os.path.abspath(file) for file in _files_of_kernels(reports)}
     headers = [path for path in planned.found.headers if os.path.abspath(path) not in seen]
     yield from unseen(headers, planned.compiled)
-    # A cache beside them may hold what their compilers made of them.
+    # A cache directory beside them may hold their compilers' output.
     others = planned.found.others.items()
     yield from left_out({path: name for path, name in others if os.path.abspath(path) not in seen})
     yield from _device_bytes(planned, reports)
-    # What is not looked at may instantiate what it reads.
+    # A source that was not analysed may still instantiate templates in the headers it includes.
     spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
     gaps, notes = uninstantiated(reports, spoken_for, paths, Globs.of(settings))
     yield from gaps
@@ -255,7 +259,7 @@ def _of_all_units(
     home = {"CUDA_HOME", "CUDA_PATH"}.intersection(os.environ)
     if not logs and not planned.found.compilers and not home:
         return
-    # Most commands meet no build and no failure, and need none of this.
+    # Imported late: most commands have neither a build nor a failure.
     from lmemscope.discover import build_notes
     from lmemscope.tools.toolchain import missing_header
 
@@ -269,7 +273,7 @@ def _of_all_units(
 
 
 def _of_objects(reports: Sequence[UnitReport]) -> Iterator[str]:
-    """Sentences on the units that were read from objects of their build, and on the others."""
+    """Sentences about units read from their build's object files, and about the others."""
     built = [(report.input, report.built) for report in reports if report.built is not None]
     read = sum(found.state == "current" for _, found in built)
     if read:
@@ -285,7 +289,7 @@ def _of_objects(reports: Sequence[UnitReport]) -> Iterator[str]:
 
 
 def _not_in_objects(reports: Iterable[UnitReport]) -> Iterator[str]:
-    """How many of the objects that were read lack what tells more than the facts."""
+    """A sentence on how many of the object files lack the data needed beyond the plain figures."""
     read = [one for one in reports if one.built is not None and one.built.state == "current"]
     bare = sum(any(kernel.ptx is None for kernel in one.kernels) for one in read)
     if bare:
@@ -300,9 +304,9 @@ def _is_without_lines(kernel: KernelFacts) -> bool:
 
 
 def _told(left_out: Iterable[str | Gap]) -> Iterator[str]:
-    """What everybody is told; what holds nothing of a project's only the gate accounts for.
+    """The notes for all readers, with one sentence for all files that share a reason.
 
-    What is not known of many files for one reason is one sentence.
+    Gaps of kind "note" concern only the gate and are left out.
     """
     inputs: dict[str, list[str]] = {}
     for one in left_out:
@@ -324,7 +328,7 @@ def _files_of_kernels(reports: Iterable[UnitReport]) -> Iterator[str]:
 
 
 def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:
-    """Sentences on globs that no kernel matches, with what they may have been meant for."""
+    """Sentences about `--kernel` globs that match nothing, with suggestions."""
     kernels = [kernel.facts for report in reports for kernel in report.kernels]
     for glob in dict.fromkeys(globs):
         if not any(matches((glob,), facts.name, facts.demangled) for facts in kernels):
@@ -335,6 +339,6 @@ def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[
 
 
 def failure_of(error: LmemscopeError) -> Failure:
-    """An error as a report holds it."""
+    """The report's representation of an error."""
     kind: GapKind = "uninstantiated" if isinstance(error, UncompiledError) else "evidence"
     return Failure(error.stage, error.message, error.hint, error.command, error.log, kind)

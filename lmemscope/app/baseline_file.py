@@ -1,4 +1,4 @@
-"""Which baseline a command means: the one that is named, else the nearest upwards."""
+"""Find the baseline that a command uses: the one named, else the nearest one upwards."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SIGN = b"lmemscope.baseline/"
 
 @dataclass(frozen=True, slots=True)
 class BaselineFile:
-    """A file of known findings.
+    """A baseline file.
 
     Attributes:
-        path: as it is shown.
-        directory: that its paths start from, absolute: its own, if that is the working directory
-            or above it, else the configuration's.
-        found: whether it was found in a directory above, unnamed.
+        path: for display.
+        directory: absolute; the baseline's paths are relative to it. It is the file's own directory
+            if that is the working directory or one above it, else the configuration's.
+        found: whether it was found by searching upwards rather than named.
     """
 
     path: str
@@ -39,19 +39,19 @@ class BaselineFile:
 
     @classmethod
     def at(cls, path: str, configuration: Configuration) -> BaselineFile:
-        """The file of that name."""
+        """The baseline at a path."""
         own = os.path.dirname(os.path.abspath(path))
         here = os.getcwd()
         above = here == own or here.startswith(os.path.join(own, ""))
         return cls(path, own if above else os.path.abspath(configuration.settings.root))
 
     def check_replaceable(self) -> None:
-        """Make sure that writing it loses nothing but a baseline, a damaged one included.
+        """Check that overwriting the file destroys nothing except a baseline (even a damaged one).
 
-        A configuration, or a link in a tree, may name any file of the user's.
+        The configuration, or a symbolic link in the tree, may point at any file of the user's.
 
         Raises:
-            UsageError: something else is there, or a link that leads to nothing yet.
+            UsageError: the path is another kind of file, or a dangling link.
         """
         hint = "name another file with -o, or remove this one"
         if os.path.islink(self.path) and not os.path.exists(self.path):
@@ -65,20 +65,21 @@ class BaselineFile:
             raise UsageError("baseline", said, hint=hint)
 
     def load(self) -> Baseline:
-        """Read it.
+        """Read the baseline.
 
         Raises:
-            UsageError: it is not there, or no baseline.
+            UsageError: the file does not exist or is not a baseline.
         """
         from lmemscope.gate import baseline
 
         return baseline.load(self.path)
 
     def reported(self, known: Baseline, report: Report) -> Baseline:
-        """What it holds, with the report's paths.
+        """The baseline, with its paths rewritten to match the report's.
 
         Raises:
-            UsageError: a filter kept findings out of it that the report may have.
+            UsageError: the baseline was written through a filter that hides findings the report may
+                have.
         """
         from lmemscope.gate.places import as_reported
 
@@ -87,7 +88,7 @@ class BaselineFile:
         return as_reported(known, self.directory, report)
 
     def text(self, known: Baseline) -> str:
-        """The file's content for findings whose paths start from the working directory."""
+        """The file's content, for findings whose paths are relative to the working directory."""
         from lmemscope.gate import baseline
         from lmemscope.gate.places import as_written
 
@@ -95,9 +96,9 @@ class BaselineFile:
 
 
 def baseline_for(configuration: Configuration) -> BaselineFile | None:
-    """The baseline that is named, else the nearest from the working directory upwards.
+    """The configured baseline, or else the nearest one from the working directory upwards.
 
-    The search ends at the top of a git repository: what lies above is another project's.
+    The search stops at the top of the git repository: anything above belongs to another project.
     """
     if configuration.baseline is not None:
         return BaselineFile.at(configuration.baseline, configuration)
@@ -110,7 +111,7 @@ def baseline_for(configuration: Configuration) -> BaselineFile | None:
 
 
 def unused(paths: Sequence[str], used: BaselineFile | None) -> Iterator[str]:
-    """Sentences on baselines beside or above what is named that are not the one of the command."""
+    """Notes about baselines near the inputs that the command does not use."""
     here = os.getcwd()
     taken = None if used is None else os.path.realpath(used.path)
     found: dict[str, None] = {}
@@ -141,19 +142,18 @@ def without_architectures(
     typed: Mapping[str, Any],
     archs: Sequence[str],
 ) -> Iterator[str]:
-    """A sentence on architectures with new findings that the baseline was not written for.
+    """A note about new findings for architectures that the baseline does not cover.
 
-    Those that inputs have by themselves or by their build are not recorded: nothing is said of
-    them.
+    Architectures chosen by an input or its build, which a baseline does not record, are ignored.
 
     Args:
         paths: as typed.
-        file: of the baseline.
+        file: the baseline's file.
         known: the baseline.
-        report: that it was compared with.
-        failures: of the gate.
-        typed: the options on its command line, by name.
-        archs: that it is asked for.
+        report: the report compared with it.
+        failures: the gate's failures.
+        typed: the options given on the command line, by name.
+        archs: the architectures requested.
     """
     from lmemscope.analysis.ranking import arch_order
     from lmemscope.app.next_command import writing_baseline

@@ -1,8 +1,8 @@
-"""A worker's half of a scan of binaries: from one file's images, or some of them, to `Reading`s.
+"""Read device code images from one binary in a worker process, giving `Reading`s.
 
-A library holds thousands of images, and most of their kernels use no local memory: of these only
-names and registers are kept. The others, and kernels that were asked for by name, go through the
-same analysis as those of a cubin.
+A library holds thousands of images, and most of their kernels use no local memory: only the names
+and registers of these are kept. Kernels that do, or that were requested by name, are analysed like
+those of a cubin.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from lmemscope.model import NOT_GIVEN, Artifacts, CleanKernel, Share, Unit, Unit
 from lmemscope.pipeline import prepared, report_of
 
 _LARGEST_ASSEMBLED = 4 << 20
-"""Bytes of a file whose PTX is assembled for the causes of all kernels. ptxas takes seconds for
-those of one cubin, and larger libraries hold thousands."""
+"""PTX is assembled to explain all kernels only in binaries up to this many bytes: ptxas takes
+seconds for one cubin's kernels, and larger libraries hold thousands."""
 
 
 def read_binary(unit: Unit, wanted: Wanted, share: Share) -> Readings:
-    """What images of a binary tell, each by itself.
+    """Read images of a binary, each separately.
 
     Args:
-        unit: the binary; with architectures, separated by blanks, only images for these are read.
-        wanted: what reports are to hold.
-        share: which images.
+        unit: the binary; if it names architectures (separated by blanks), only their images are
+            read.
+        wanted: what the reports should contain.
+        share: which of the images to read.
 
     Raises:
         LmemscopeError: the file cannot be read at all.
@@ -50,7 +51,7 @@ def read_binary(unit: Unit, wanted: Wanted, share: Share) -> Readings:
 
 
 def as_wanted(report: UnitReport, wanted: Wanted) -> UnitReport:
-    """A report of a binary's image, without the accesses where nobody reads them."""
+    """The report of a binary's image, without its accesses unless they are wanted."""
     if wanted.accesses:
         return report
     kernels = tuple(replace(one, accesses=NOT_GIVEN) for one in report.kernels)
@@ -68,7 +69,7 @@ class _Reader:
     def readings(self, share: Share) -> Iterator[Reading]:
         for image in images(self._unit, share):
             yield from self._read(image)
-            del image  # with its file, before the next one is read
+            del image  # free it, and its file's bytes, before reading the next
 
     def _read(self, image: Image) -> Iterator[Reading]:
         entry = image.entry
@@ -91,7 +92,7 @@ class _Reader:
             yield found
 
     def _read_ptx(self, image: Image) -> Iterator[Reading]:
-        """Assemble a fat binary's PTX for what was asked for; note for what there is PTX alone."""
+        """Assemble a fat binary's PTX if requested; record the architectures that have only PTX."""
         for arch in self._unit.options.compile_ptx:
             if number_of(arch) not in image.cubins:
                 found = Reading(image.number, image.path, arch)
@@ -132,7 +133,7 @@ class _Reader:
                     self._explain(without_ptx(artifacts, error), cubin, names, found)
 
     def _sort(self, cubin: Cubin, found: Reading) -> list[str]:
-        """The kernels to analyse; of the others, note what is told of them."""
+        """Choose the kernels to analyse; record the names and registers of the others."""
         whole: list[str] = []
         for name, record in cubin.records.items():
             if self._wanted.kernels and not self._is_asked_for(name):
@@ -146,8 +147,8 @@ class _Reader:
     def _explain(
         self, artifacts: Artifacts, cubin: Cubin, names: Sequence[str], found: Reading
     ) -> None:
-        """Add the reports of some of an image's kernels."""
-        never = Debugging(lambda: None, wants_names=False)  # There is no source to compile.
+        """Analyse some kernels of an image and add them to the reading."""
+        never = Debugging(lambda: None, wants_names=False)  # There is no source to recompile.
         known = prepared(artifacts, self._wanted, set(), lambda file, word: ())
         report, _ = report_of(artifacts, self._wanted, known, never, (cubin, names))
         report = proposed(report, artifacts.unit, self._wanted, set(), self._projects)
@@ -165,4 +166,4 @@ def _size(path: str) -> int:
     try:
         return os.stat(path).st_size
     except OSError:
-        return 0  # Opening it says why.
+        return 0  # The error is reported when the file is opened.

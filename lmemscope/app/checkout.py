@@ -1,8 +1,9 @@
-"""A revision of the repository, written out beside it, and compiled as its build says.
+"""Check out an earlier revision into a temporary directory and compile it as its build did.
 
-What git tracks is each revision's own, however a path is written: relative, absolute, or in a build
-database, which names the files of the working tree and is itself seldom tracked. What git does not
-track (generated headers, response files) is the build's, and is taken where it lies.
+Paths to files that git tracks are mapped to the revision's copy, whether they are relative,
+absolute, or in a build database (which names files in the working tree, and is rarely tracked
+itself). Files that git does not track, such as generated headers and response files, belong to the
+build and are used in place.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _LARGEST = 16 << 30
 _LARGEST_HEADER = 16 << 20
 _GENERATED = 1000
-"""Headers that a build makes in the project's own directories, at most."""
+"""Maximum number of generated headers to copy from the project's own directories."""
 _HEADERS = (
     *(ending for kind in INPUT_KINDS if kind.is_header for ending in kind.endings),
     *(".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".def"),
@@ -43,18 +44,20 @@ _HEADERS = (
 _LEAD = re.compile(r"(-I|-isystem=?|-include=?|--?(?!D)[\w-]+=)?(.*)", re.DOTALL)
 _RESPONSE = re.compile(r"(?:@|--?(?:options-file|optf)=)(.+)", re.DOTALL)
 _ALIKE = 0.5
-"""Share of words that a file which was moved and edited has in common with what it was."""
+"""Two files are treated as one that was moved and edited if they share at least this fraction of
+their words."""
 _RESPONSE_NEXT = frozenset({"--options-file", "-optf", "--optf", "-options-file"})
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Another revision of the repository.
+    """A checkout of another revision of the repository.
 
     Attributes:
-        live, tree: top directories of the repository and of its checkout, without links.
-        here: the directory to compare in, in the repository.
-        tracked: files that git tracks in the repository, and their directories, relative to it.
+        live: top directory of the repository, with links resolved.
+        tree: top directory of the checkout, with links resolved.
+        here: the directory to compare in, within the repository.
+        tracked: files tracked by git and their directories, relative to the repository.
     """
 
     live: str
@@ -64,21 +67,21 @@ class Checkout:
 
     @property
     def directory(self) -> str:
-        """The same directory in the checkout."""
+        """The checkout's counterpart of the directory to compare in."""
         return self.path(self.here)
 
     def is_live(self, path: str) -> bool:
-        """Whether an absolute path lies in the repository."""
+        """Whether an absolute path lies in the repository's working tree."""
         return path == self.live or path.startswith(self.live + os.sep)
 
     def path(self, path: str) -> str:
-        """An absolute path in the checkout; one outside of the repository stays.
+        """Map an absolute path into the checkout; paths outside the repository are unchanged.
 
-        What is a link today is what the revision has in its place, if it has something there.
+        If today's path is a link, the revision's own file of that name is used if there is one.
         """
         named = os.path.normpath(path)
         there = os.path.join(self.tree, os.path.relpath(named, self.live))
-        # The directories on the way may be links too, and lead elsewhere in the revision.
+        # Parent directories may be links too, and may lead elsewhere in the revision.
         if self.is_live(named) and os.path.lexists(there) and self._is_inside(there):
             return there
         own = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
@@ -95,29 +98,29 @@ class Checkout:
         return real == self.tree or real.startswith(self.tree + os.sep)
 
     def built(self, path: str) -> str:
-        """As `path`, but what only the build knows of stays where it lies."""
+        """Like `path`, but untracked files of the build keep their location."""
         there = self.path(path)
         is_tracked = os.path.relpath(os.path.realpath(path), self.live) in self.tracked
         return there if is_tracked or os.path.lexists(there) else path
 
     def relative(self, path: str) -> str:
-        """An input as both revisions call it: relative, if it is in the repository."""
+        """An input's name, valid in both revisions: relative if it is in the repository."""
         if not os.path.isabs(path) or self.path(path) == path:
             return path
         return os.path.relpath(self.path(path), self.directory)
 
     def argument(self, text: str) -> str:
-        """An argument of a compiler with the paths that it holds: ``X``, ``-IX``, ``--flag=X``."""
+        """A compiler argument with its paths mapped: ``X``, ``-IX`` or ``--flag=X``."""
         lead, separator, path = text.rpartition("=")
         if text.startswith("-I"):
             lead, separator, path = "-I", "", text[2:]
         return f"{lead}{separator}{self.path(path)}" if os.path.isabs(path) else text
 
     def mapped(self, settings: Settings) -> Settings:
-        """The settings with directories and files of the checkout.
+        """The settings with directories and files mapped into the checkout.
 
-        Each checkout has a path of its own: reports are kept as if it were the working tree, and
-        units that have not changed are found there.
+        Each checkout has its own temporary path. Reports are stored under working-tree paths
+        instead, so that unchanged units are found in the cache.
         """
         options = settings.options
         return replace(
@@ -135,7 +138,7 @@ class Checkout:
         )
 
     def refuse_live_files(self, report: Report) -> None:
-        """Make sure that what was analysed is the revision's.
+        """Check that only files of the revision were analysed.
 
         Raises:
             UsageError: a unit is a file of the working tree.
@@ -147,21 +150,21 @@ class Checkout:
                 raise UsageError(
                     "git",
                     f"{unit.input} is a file of the working tree, not of the revision",
-                    hint="--no-build-database leaves the database aside that names it",
+                    hint="--no-build-database ignores the database that names it",
                 )
 
 
 @dataclass(slots=True)
 class NewOptions:
-    """Words of today's commands that a revision's build did not have, for all that is known.
+    """Compiler arguments in today's build that the revision's build, as far as known, did not have.
 
     Attributes:
-        change: of the files that say how the project is built.
-        words: that were left out, by the source that they compile, absolute, or by the variable of
-            the environment that has them.
-        sources: all that the build compiles, absolute.
-        elsewhere: new words of commands for sources that the revision has not.
-        directories: that its commands run in, absolute.
+        change: the changes to the build files.
+        words: the arguments removed, keyed by the absolute path of the source compiled, or by the
+            environment variable that held them.
+        sources: absolute paths of all sources that the build compiles.
+        elsewhere: new arguments of commands for sources that the revision lacks.
+        directories: absolute paths of the directories that the build's commands run in.
     """
 
     change: BuildChange
@@ -175,13 +178,13 @@ class NewOptions:
         return os.path.abspath(path) in self.sources
 
     def without(self, words: Iterable[str], source: str) -> list[str]:
-        """The words of the command for a source less those that are new."""
+        """The arguments for compiling a source, without the new ones."""
         self.sources.add(source)
         return self._old(words, source)
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """Take new words out of the variables by which nvcc gets arguments, for a while."""
+        """Context manager: remove new arguments from the environment variables that nvcc reads."""
         from lmemscope.sources.arguments import ENVIRONMENT_ARGUMENTS, words_of
 
         were = {name: os.environ[name] for name in ENVIRONMENT_ARGUMENTS if name in os.environ}
@@ -195,7 +198,7 @@ class NewOptions:
             os.environ.update(were)
 
     def _old(self, words: Iterable[str], where: str) -> list[str]:
-        """Words less those that are new, which are noted."""
+        """The arguments without the new ones, which are recorded."""
         from lmemscope.discover.build_words import NO_CODE
         from lmemscope.discover.option_tables import VALUED
 
@@ -214,12 +217,12 @@ class NewOptions:
 
 
 class BuildCopy:
-    """Build databases of the working tree, written anew for a checkout.
+    """Copies of the working tree's build databases, rewritten for a checkout.
 
     Args:
-        checkout: of the revision.
-        new: to leave the words out that the revision's build did not have; None to keep all.
-        gone: files that the revision has and the working tree has not, absolute.
+        checkout: the checkout of the revision.
+        new: removes arguments that the revision's build did not have; None keeps all.
+        gone: absolute paths of files that the revision has but the working tree lacks.
     """
 
     def __init__(
@@ -229,13 +232,13 @@ class BuildCopy:
         self._gone = {path for path in gone if kind_of(path) is CUDA}
 
     def write(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Give the checkout the databases that speak of inputs; one that is broken is left out.
+        """Write into the checkout the build databases that mention the inputs; skip broken ones.
 
         Args:
-            paths: inputs, relative to the working directory, which is still the repository's.
+            paths: inputs, relative to the working directory, which is still in the repository.
 
         Returns:
-            The paths, but for builds outside of the repository that of their copies.
+            The paths; a build outside the repository is replaced by its copy.
         """
         from lmemscope.discover.locate import DATABASE, Search, database_in, is_build, is_database
 
@@ -257,24 +260,24 @@ class BuildCopy:
 
         checkout = self._checkout
         copy = checkout.path(database)
-        if copy == database:  # of a build outside of the repository
+        if copy == database:  # the build is outside the repository
             copy = os.path.join(checkout.tree, name)
         inside = os.path.realpath(os.path.dirname(copy)) + os.sep
         if os.path.islink(copy) or not inside.startswith(checkout.tree + os.sep):
-            return False  # The revision's links lead elsewhere: nothing is written there.
+            return False  # A link in the revision leads outside the checkout: write nothing there.
         own = copy if os.path.isfile(copy) else database
         try:
             records = commands_of(own)
             kept = [self._record(one, os.path.dirname(database)) for one in records]
         except (OSError, ValueError, TypeError, KeyError, RecursionError, InputError):
-            return False  # Without its build each side says by itself what is wrong.
+            return False  # Without its build, each side reports the problem itself.
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         with open(copy, "w", encoding="utf-8", errors="surrogateescape") as stream:
             json.dump([one for one in kept if one is not None], stream)
         return True
 
     def _record(self, record: Mapping[str, Any], beside: str) -> dict[str, Any] | None:
-        """An entry with the checkout's paths; None for a file that the revision has not."""
+        """An entry with its paths mapped; None if the revision lacks the source."""
         from lmemscope.discover.build_command import taken_apart
         from lmemscope.discover.build_database import RELATIVE
         from lmemscope.discover.build_flags import read_flags
@@ -301,7 +304,7 @@ class BuildCopy:
             "directory": directory,
             "file": built,
             "arguments": [self._word(word, directory) for word in words],
-            # Of the copy all paths are absolute.
+            # All paths in the copy are absolute.
             RELATIVE: read_flags(taken_apart(words).arguments, directory).is_relative,
         }
         return made | {key: record[key] for key in ("output",) if key in record}
@@ -311,16 +314,16 @@ class BuildCopy:
         return os.path.normpath(os.path.join(directory, word)) == source
 
     def _note(self, words: Iterable[str]) -> None:
-        """Take down which words are new of a command for what the revision has not."""
+        """Record which arguments are new in a command for a source that the revision lacks."""
         if self._new is not None:
             own = NewOptions(self._new.change)
             own.without(words, "")
             self._new.elsewhere.update(*own.words.values())
 
     def _was(self, source: str) -> str | None:
-        """Where the revision has a source that has moved since, absolute; taken once.
+        """Absolute path at which the revision has a source that was moved since; each is used once.
 
-        That is the file that is gone and most like it, if they share half of their words.
+        It is the most similar of the deleted files, if they share at least half of their words.
         """
         text = Counter((text_beside(source) or b"").split())
         likeness = {}
@@ -335,11 +338,11 @@ class BuildCopy:
         return best
 
     def _expanded(self, words: Sequence[str], directory: str) -> Iterator[str]:
-        """The words of a command with those of its response files, which name paths too."""
+        """The arguments of a command, with response files expanded: these name paths too."""
         from lmemscope.sources.response_files import Words
 
         def insert(name: str) -> None:
-            # One that git tracks is the revision's own.
+            # A response file that git tracks is read from the revision.
             left.insert(self._checkout.built(os.path.join(directory, name)))
 
         left = Words(words[1:], directory)
@@ -367,10 +370,10 @@ class BuildCopy:
 
 @contextmanager
 def written_out(revision: str) -> Iterator[Checkout]:
-    """Write a revision's files into a temporary directory, each as it is stored.
+    """Write a revision's files into a temporary directory, each exactly as it is stored.
 
     Raises:
-        UsageError: there is no repository here, or it knows no such revision, or several.
+        UsageError: this is not a repository, or the revision is unknown or ambiguous.
     """
     from lmemscope.discover.revision import refuse_namesakes
     from lmemscope.tools.git import Repository
@@ -393,10 +396,10 @@ def written_out(revision: str) -> Iterator[Checkout]:
 
 
 def _write_out(repository: Repository, commit: str, tree: str) -> None:
-    """Files first: as long as there is no link, a name leads nowhere else.
+    """Write the revision's files into the checkout, links last so that no path leads outside it.
 
-    A submodule's files are those of the commit that the revision names; where it is not checked
-    out, or lacks that commit, its directory is empty.
+    Submodules are written at the commit that the revision records; if one is not checked out or
+    lacks that commit, its directory stays empty.
     """
     from lmemscope.discover.revision import submodule
     from lmemscope.tools.git import LINK, MODULE
@@ -420,11 +423,11 @@ def _write_out(repository: Repository, commit: str, tree: str) -> None:
 
 
 def _bring_generated(repository: Repository, tree: str) -> None:
-    """Put headers that git ignores beside the revision's files, where they lie today.
+    """Copy headers that git ignores from where they are now to the same place in the checkout.
 
-    A build writes them into directories of the project that have headers of their own. What lies in
-    a directory at the top, as a build's, is found where it is. The revision's links lead elsewhere:
-    nothing is written there.
+    A build writes them into project directories that have headers of their own. Those in a
+    top-level directory, such as a build directory, are found in place and not copied. Nothing is
+    written where a link of the revision leads elsewhere.
     """
     for name in itertools.islice(_generated(repository, tree), _GENERATED):
         target = os.path.join(tree, name)
@@ -433,7 +436,7 @@ def _bring_generated(repository: Repository, tree: str) -> None:
 
 
 def _generated(repository: Repository, tree: str) -> Iterator[str]:
-    """Ignored headers, relative to the top, in directories that the revision has, and below."""
+    """Ignored headers, relative to the top, in or below directories that exist in the revision."""
     for name in repository.ignored():
         above = os.path.dirname(name.rstrip("/"))
         beside = os.path.join(tree, above) if above else tree
@@ -449,7 +452,7 @@ def _generated(repository: Repository, tree: str) -> Iterator[str]:
 
 
 def _files_of(top: str, name: str) -> Iterator[str]:
-    """What git lists: a file, or all files of a directory that is not at the top."""
+    """The files of one entry that git lists: a file, or a directory's files unless at the top."""
     if not name.endswith("/"):
         yield name
     elif "/" in name.rstrip("/"):
@@ -458,7 +461,7 @@ def _files_of(top: str, name: str) -> Iterator[str]:
 
 
 def _tracked(names: Iterable[str]) -> frozenset[str]:
-    """Files, and all directories above them."""
+    """The files and all of their parent directories."""
     found = {"."}
     for name in names:
         while name and name not in found:

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: reports, inputs, architectures, toolkits or revisions."""
+"""The two reports that `diff` compares: reports, inputs, architectures, toolkits, revisions."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from lmemscope.rules.clean_kernels import with_clean
 def compared(
     paths: Sequence[str], revisions: str | None, toolkits: Sequence[str], session: Session
 ) -> tuple[Report, Report, Difference]:
-    """Both sides, and what changed between them.
+    """Both sides of a comparison, and their difference.
 
     Args:
-        paths: two that are compared, or those of which two versions are.
-        revisions: two of git, ``A..B``, or None.
-        toolkits: that are compared with each other, or one with the installed toolkit.
+        paths: the two paths to compare, or the inputs to compare in two versions.
+        revisions: two git revisions, ``A..B``, or None.
+        toolkits: two toolkits to compare, or one to compare with the installed toolkit.
         session: how to compile.
 
     Raises:
-        UsageError: there are no two sides, or a filter left out of one what the other has.
+        UsageError: there are not two sides, or only one side was filtered.
         LmemscopeError: as `gathered`.
     """
     old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, session)
     if old.filters != new.filters:
-        # Only saved reports differ in this: what is analysed here is filtered alike.
+        # Only saved reports can differ here: inputs analysed now share their filters.
         side, other = (old, new) if old.filters else (new, old)
         name, name2 = paths if side is old else reversed(paths)
         raise filtered(name, side.filters, other.filters, name2)
@@ -50,7 +50,7 @@ def compared(
 def _sides(
     paths: Sequence[str], revisions: str | None, toolkits: Sequence[str], session: Session
 ) -> tuple[Report, Report, bool, bool]:
-    """The two reports, and whether architectures or files are to be ignored in matching."""
+    """The two reports, and whether matching ignores architectures and files."""
     settings = session.settings
     if len(paths) == 1 and toolkits and revisions is None and len(toolkits) <= 2:
         pair = toolkits if len(toolkits) == 2 else [settings.toolkit, *toolkits]
@@ -63,7 +63,7 @@ def _sides(
     if revisions is not None:
         first, separator, second = revisions.partition("..")
         if not separator or not first or not second:
-            raise UsageError("git", f"{revisions} names no two revisions", hint="write A..B")
+            raise UsageError("git", f"{revisions} does not name two revisions", hint="write A..B")
         old, new = (report_at(each, paths, session, settings) for each in (first, second))
         return old, new, False, False
     if len(paths) == 1 and len(settings.archs) == 2:
@@ -78,7 +78,7 @@ def _sides(
         )
     with session.anew(settings) as own:
         old, new = (gathered([path], own) for path in paths)
-    # Of a build log there are units for each file that it names: "build.log[src/a.cu]".
+    # A build log has one unit per source file: "build.log[src/a.cu]".
     single = all(len({u.file for u in r.units}) == 1 for r in (old, new))
     return old, new, False, single
 

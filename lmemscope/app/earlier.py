@@ -1,4 +1,4 @@
-"""What inputs were in another revision of the repository, analysed as they are today."""
+"""Analyse inputs as they were in another git revision, and compare the gate's answer with it."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def report_at(
     files: Collection[str] | None = None,
     new: NewOptions | None = None,
 ) -> Report:
-    """Scan paths as they were in a revision, written out to a temporary directory.
+    """Scan paths as they were in a revision, in a temporary checkout.
 
     Args:
-        revision: of git.
-        paths: as typed; named alike in the report.
+        revision: a git revision.
+        paths: as typed; the report uses the same names.
         session, settings: how to compile.
-        files: that alone are analysed, absolute, as in the working tree; None for all.
-        new: to leave out options that the revision's build did not have; None to keep all.
+        files: absolute working-tree paths of the only files to analyse; None for all.
+        new: removes options that the revision's build did not have; None keeps all.
 
     Raises:
-        UsageError: there is no repository here, or it knows no such revision.
+        UsageError: this is not a repository, or it has no such revision.
         LmemscopeError: as `run`.
     """
     with written_out(revision) as checkout:
@@ -76,7 +76,7 @@ def report_at(
                 narrow = _only(files, checkout)
                 own = [path for path in own if os.path.lexists(path)]
             without = new.environment() if new is not None else nullcontext()
-            # Workers get the environment when they start.
+            # Workers inherit the environment when they start.
             with without, session.anew(checkout.mapped(settings)) as there:
                 report = run(own, there, narrow)
             checkout.refuse_live_files(report)
@@ -86,7 +86,7 @@ def report_at(
 
 
 def _only(files: Collection[str], checkout: Checkout) -> Narrow:
-    # What is a link now may have been a file.
+    # What is a link today may have been a regular file.
     named = (os.path.join(checkout.tree, os.path.relpath(path, checkout.live)) for path in files)
     there = {os.path.realpath(path) for path in (*map(checkout.path, files), *named)}
 
@@ -98,11 +98,11 @@ def _only(files: Collection[str], checkout: Checkout) -> Narrow:
 
 
 def merge_base(revision: str, paths: Sequence[str]) -> str:
-    """Hash of the commit where a revision and what is checked out part.
+    """The merge base (a commit hash) of a revision and HEAD.
 
     Raises:
-        UsageError: there is no repository or no such revision, or git knows of no such commit; or
-            a saved report stands for inputs, of which there is no other revision.
+        UsageError: there is no repository, no such revision or no merge base; or a path is a saved
+            report, which has no other revision.
     """
     from lmemscope.discover.revision import commit_of, repository_of
 
@@ -110,7 +110,7 @@ def merge_base(revision: str, paths: Sequence[str]) -> str:
     if saved is not None:
         raise UsageError(
             "git",
-            f"--new-since: {saved} is a saved report, of which git has no other revision",
+            f"--new-since: {saved} is a saved report, which has no other revision in git",
             hint="name the sources, or compare two reports with: lmemscope diff",
         )
     repository = repository_of(revision, paths, "--new-since")
@@ -132,14 +132,14 @@ def known_at(
     report: Report,
     new: NewOptions | None = None,
 ) -> Report:
-    """A revision's report of what a report of today is of, and of files that are gone since.
+    """The report of a revision for the inputs of today's report, and for files removed since.
 
     Args:
-        revision: of git.
+        revision: a git revision.
         paths: as typed.
         session: how to compile.
-        report: of today.
-        new: as of `report_at`.
+        report: today's report.
+        new: as for `report_at`.
 
     Raises:
         LmemscopeError: as `report_at`.
@@ -150,7 +150,7 @@ def known_at(
 
 
 def _unread(report: Report) -> list[tuple[str, GapKind]]:
-    """Files that no unit stands for, and what the gate makes of that."""
+    """Files that no unit covers, and how the gate classifies each."""
     return [
         (gap.input, gap.kind)
         for gap in report.gaps
@@ -159,16 +159,16 @@ def _unread(report: Report) -> list[tuple[str, GapKind]]:
 
 
 def joined(known: Baseline | None, before: Report, tolerance: int) -> Baseline:
-    """What a committed baseline or an earlier revision has; a finding of both is one entry.
+    """Combine the committed baseline with an earlier revision's findings, without duplicates.
 
-    It is by the tools of today, which compiled the earlier revision: nothing in it may have grown
-    for another toolkit, as it may where a baseline is older than the toolkit.
+    The result counts as written by today's tools, which compiled the earlier revision. So nothing
+    may grow because of a newer toolkit, as it may with an older baseline.
 
     Args:
         known: the baseline, or None.
         before: report of the earlier revision.
-        tolerance: bytes by which a known finding may grow: since the baseline, whatever of it the
-            earlier revision has used.
+        tolerance: bytes by which a finding may grow since the baseline, including any growth that
+            the earlier revision already had.
     """
     earlier = baseline.from_report(before)
     if known is None:
@@ -198,19 +198,19 @@ def without_old(
     name: str,
     untouched: Callable[[Collection[str]], frozenset[str]],
 ) -> GateResult:
-    """An answer without what was so in an earlier revision already.
+    """The gate's answer without the problems that an earlier revision already had.
 
-    Findings were compared by the baseline. Numbers that a limit or an expectation names fail only
-    where they have grown, and evidence that was missing for the same reason is said, unless an
-    input that may have changed could not be analysed at all.
+    The baseline has already been applied to findings. Limits and expectations fail only if their
+    numbers have grown. Evidence that was already missing for the same reason becomes a note, unless
+    an input that may have changed could not be analysed at all.
 
     Args:
-        result: of today.
-        report: that it is of.
+        result: today's answer.
+        report: today's report.
         before: report of the earlier revision.
-        policy: of today, which judges both.
-        name: of the revision.
-        untouched: those of some files, as the user typed them, that have not changed since.
+        policy: today's policy, applied to both.
+        name: name of the revision.
+        untouched: given files as the user typed them, returns those unchanged since the revision.
     """
     was = compare(before, policy, None)
     failures = _grown(result.failures, was.failures, report, before)
@@ -247,9 +247,9 @@ def _missing_anew(
     before: Report,
     untouched: Callable[[Collection[str]], frozenset[str]],
 ) -> tuple[list[MissingEvidence], list[MissingEvidence]]:
-    """Missing evidence that was not missing before, and that which was, for the same reason.
+    """Evidence missing only now, and evidence already missing for the same reason.
 
-    Nobody sees what a branch adds to an input that was not analysed before either.
+    If an input could not be analysed before either, whatever a branch adds to it goes unseen.
     """
     failed = {
         unit.input
@@ -262,7 +262,7 @@ def _missing_anew(
     changed = {name for name, file in files.items() if file not in same}
     had, has = list(were), list(pieces)
     left = Counter(map(lasting, had))
-    # What a file lacked that is gone, one that is new may lack: it was moved.
+    # A new file may lack what a deleted file lacked: it was probably moved.
     gone = {one.input for one in had} - _inputs(report)
     moved = Counter(_anywhere(one) for one in had if one.input in gone)
     new: list[MissingEvidence] = []
@@ -278,7 +278,7 @@ def _missing_anew(
 
 
 def _anywhere(piece: MissingEvidence) -> tuple[str, str]:
-    """Missing evidence of an input whatever the input is called."""
+    """Missing evidence as a key that ignores the input's name."""
     name, stage, reason = lasting(piece)
     return stage, reason.replace(name, "") if name else reason
 
@@ -288,7 +288,7 @@ def _inputs(report: Report) -> set[str]:
 
 
 def _newly_accepted(result: GateResult, report: Report, before: Report, name: str) -> Iterator[str]:
-    """Findings that something accepts, and that are new or larger than before."""
+    """Accepted findings that are new or larger than before."""
     moved = _inputs(before) - _inputs(report)
     found = matching.match(
         report,
@@ -312,17 +312,17 @@ def _newly_accepted(result: GateResult, report: Report, before: Report, name: st
 
 
 def _told(name: str, finding: Finding) -> tuple[str, str, str, int]:
-    """What tells a finding of a report from others."""
+    """A key that identifies a finding within a report."""
     return name, finding.fingerprint, finding.message, finding.bytes
 
 
 def _grown(
     failures: Iterable[GateFailure], were: Iterable[GateFailure], report: Report, before: Report
 ) -> list[GateFailure]:
-    """Failures without the numbers that were as large in the earlier revision.
+    """The failures whose numbers are larger than in the earlier revision.
 
-    A kernel is the same by its symbol, else by its name in the same file, else where one kernel of
-    a file is gone and another new.
+    Kernels are matched by symbol, else by name within the file, else as the only kernel removed and
+    the only one added in a file.
     """
     looked_at = {unit.file for unit in report.units}
     gone, new = _symbols(before) - _symbols(report), _symbols(report) - _symbols(before)
@@ -330,7 +330,7 @@ def _grown(
     renamed: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for one in were:
         if one.figure is not None:
-            # What lies in a file that is gone may be in another now.
+            # The content of a deleted file may have moved to another.
             for key in _keys(one, moved=InputId.parse(one.input).file not in looked_at):
                 most[key] = max(one.figure, most.get(key, 0))
             if (one.input, one.symbol) in gone:

@@ -1,4 +1,4 @@
-"""Artefacts of kernels in a binary: with the PTX that the same file holds of them, if it does."""
+"""Artefacts for kernels in a binary, with the PTX that the same file embeds for them, if any."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from lmemscope.lowering.embedded_ptx import assembled, nearest, retargeted
 from lmemscope.model import Artifacts, Gap, Unit, Wanted
 from lmemscope.sources.tool_words import ptxas_words
 
-_MACHINE_CODE = Gap("ptx", "only machine code is there: causes as far as it shows them", "note")
+_MACHINE_CODE = Gap(
+    "ptx", "only machine code is available: causes are limited to what it shows", "note"
+)
 _NAMED_ALONE = Gap("ptx", "its PTX is used for causes of kernels that are named (--kernel)", "note")
 _LONGEST = 60.0
-"""Seconds that ptxas may take for one cubin's PTX: of 230 kernels of seven packages it took 20 at
-most, on a busy machine."""
+"""Time limit in seconds for ptxas to assemble one cubin's PTX. It took at most 20 s for 230 kernels
+of seven packages, on a busy machine."""
 
 
 def artifacts_of(
@@ -36,15 +38,15 @@ def artifacts_of(
     *,
     assembles: bool,
 ) -> Iterator[tuple[Artifacts, Sequence[str]]]:
-    """The artefacts of some kernels of a cubin, and which of them they are for.
+    """The artefacts of some kernels of a cubin, each with the names of the kernels it covers.
 
     Args:
         unit: the binary, with the cubin's architecture.
-        image: the cubin as it lies in the file.
-        cubin: read.
-        names: mangled, of the kernels.
-        wanted: whether causes are, for which alone the PTX is assembled.
-        assembles: whether there is time to assemble it.
+        image: the cubin as stored in the file.
+        cubin: the parsed cubin.
+        names: mangled kernel names.
+        wanted: what is requested; PTX is assembled only if causes are.
+        assembles: whether there is time to assemble PTX.
     """
     plain = Artifacts(unit, "binary", (), None, None, bytes(image.data), ())
     if cubin.ptx is not None or not wanted.causes:
@@ -90,7 +92,7 @@ def _with_ptx(
 
 
 def without_ptx(artifacts: Artifacts, error: LmemscopeError) -> Artifacts:
-    """Artefacts of the machine code alone, and why the PTX beside it is of no use."""
+    """The artefacts of the machine code alone, and why the embedded PTX cannot be used."""
     reason = f"the PTX beside the machine code is not used: {error.message}"
     gaps = (_MACHINE_CODE, Gap("ptx", reason, "note"))
     return replace(artifacts, ptx=None, ptxas_log=None, assembled=None, tools=(), gaps=gaps)
@@ -100,7 +102,7 @@ def compiled(unit: Unit, ptx: EmbeddedPtx, cache_directory: str | None) -> Artif
     """The artefacts of PTX without machine code, assembled for the unit's architecture.
 
     Raises:
-        LmemscopeError: the text is damaged, or ptxas is missing or refuses it.
+        LmemscopeError: the PTX is damaged, or ptxas is missing or rejects it.
     """
     arguments = ptxas_words(ptx.entry.options.split()).kept
     made = assembled(unit, ptx.text, arguments, cache_directory)

@@ -1,8 +1,8 @@
-"""plan → units, handed to the workers → one report.
+"""Run a scan: plan the units, hand them to workers, and assemble one report.
 
-This is the parent's half of a scan; what happens to one unit is `lmemscope.app.worker`. The parent
-imports none of the analysis, and a worker none of this. One unit's trouble is that unit's
-`Failure`; the others go on.
+This is the parent process's half; `lmemscope.app.worker` handles a single unit. The parent imports
+none of the analysis, and a worker none of this module. An error in one unit becomes that unit's
+`Failure`, and the others continue.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from lmemscope.running.pool import Progress
 
 Analysed = tuple[tuple[Unit, UnitReport], ...]
-"""The units that could be analysed, each with its report as its worker drew it up."""
+"""The units that could be analysed, each with its worker's report."""
 
 
 def run(
@@ -50,16 +50,16 @@ def run(
     session: Session,
     narrow: Narrow | None = None,
 ) -> Report:
-    """Analyse inputs; the report holds one entry per unit, and per path that is no input.
+    """Analyse inputs and report one entry per unit, and one per path that is not an input.
 
     Args:
         paths: files and directories, as the user typed them.
         session: how to compile, what to keep, and where units run.
-        narrow: chooses among the inputs; without it all are analysed.
+        narrow: selects inputs; None analyses all.
 
     Raises:
-        UsageError: the request is wrong whatever the inputs hold.
-        Interrupted: by the user, while units ran; it holds what was done by then.
+        UsageError: the request is wrong whatever the inputs contain.
+        Interrupted: the user stopped the run; the exception holds the units completed so far.
     """
     return run_analysed(paths, session, narrow)[0]
 
@@ -67,7 +67,7 @@ def run(
 def run_analysed(
     paths: Sequence[str], session: Session, narrow: Narrow | None = None
 ) -> tuple[Report, Analysed]:
-    """As `run`, with the units behind the report.
+    """As `run`, and return the analysed units too.
 
     Raises:
         UsageError, Interrupted: as `run`.
@@ -84,7 +84,7 @@ def run_analysed(
 
 
 def run_whole(paths: Sequence[str], session: Session) -> tuple[Report, Analysed]:
-    """As `run`, with what trials of rewrites compare: all kernels, their causes and their work.
+    """As `run`, with what rewrite trials compare: every kernel, its causes and its work.
 
     Raises:
         UsageError, Interrupted: as `run`.
@@ -107,7 +107,7 @@ def _run(
     planned = replace(planned, units=linking.units, left_out=(*planned.left_out, *linking.notes))
     wanted = replace(wanted, cache=session.store, moved=session.moved)
     if planned.found.compilers and not (wanted.work or wanted.quotes):
-        # Most commands meet no build, and need none of this.
+        # Imported late: most commands have no build.
         from lmemscope.discover.objects import with_objects
 
         units = with_objects(planned.units, planned.found.inputs, settings)
@@ -139,18 +139,18 @@ def _run(
 _Future = Future[UnitReport | Readings]
 _Task = tuple[Callable[..., UnitReport | Readings], tuple[object, ...]]
 _LARGE = 32 << 20
-"""Bytes of a binary for which it is worth it that one more worker starts."""
+"""Each additional worker pays off for this many bytes of a binary."""
 _UNPACKED = 2
-"""Workers that read a package, at most: each unpacks its members, to have them in memory."""
+"""Maximum number of workers per package: each unpacks its members into memory."""
 
 
 @dataclass
 class _Submitted:
-    """A unit with its results to come.
+    """A unit that has been submitted to the workers.
 
     Attributes:
-        futures: of a binary that several workers read, one of each.
-        left: how many of them are to come.
+        futures: its results; several if workers share a binary.
+        left: number of results still pending.
     """
 
     unit: Unit
@@ -158,12 +158,12 @@ class _Submitted:
     left: int
 
     def has_ended(self) -> bool:
-        """Whether all of it was done."""
+        """Whether all results are available."""
         return all(future.done() and not future.cancelled() for future in self.futures)
 
 
 def tasks_of(unit: Unit, wanted: Wanted, at_once: int) -> list[_Task]:
-    """What workers do of a unit: all of it, or of a binary, which stands for many, a share each."""
+    """Split a unit into worker tasks: one for a source, several shares for a large binary."""
     kind = kind_of_unit(unit) if unit.excerpt is None else None
     if kind is None or not kind.by_content:
         return [(analyse_unit, (unit, wanted))]
@@ -173,7 +173,7 @@ def tasks_of(unit: Unit, wanted: Wanted, at_once: int) -> list[_Task]:
 
 
 def _submitted(units: Sequence[Unit], wanted: Wanted, session: Session) -> list[_Submitted]:
-    """Units, handed to the workers, in the order of the inputs.
+    """Submit units to the workers; the result is in input order.
 
     The largest source starts first, so that no worker is left alone with it at the end.
     """
@@ -190,7 +190,7 @@ def _submitted(units: Sequence[Unit], wanted: Wanted, session: Session) -> list[
 
 
 def _wait(submitted: Sequence[_Submitted], progress: Progress | None) -> None:
-    """Wait for all units, and tell of each as it ends."""
+    """Wait for all units and report progress as each completes."""
     by_future = {future: one for one in submitted for future in one.futures}
     if progress is not None and submitted:
         progress(0, len(submitted), submitted[0].unit.name)
@@ -215,7 +215,7 @@ def _size(unit: Unit) -> int:
 
 
 def _linked(requests: Sequence[LinkRequest], session: Session) -> Iterator[Link]:
-    """The links, in worker processes of this machine; the units they link are in its cache."""
+    """Link programs in worker processes on this machine, whose cache holds the units to link."""
     if not requests:
         return
     from lmemscope.linking import failed, link_program
@@ -230,7 +230,7 @@ def _linked(requests: Sequence[LinkRequest], session: Session) -> Iterator[Link]
 
 
 def lower_all(path: str, session: Session) -> tuple[list[Artifacts], list[LmemscopeError]]:
-    """Artefacts of one input for every architecture asked for, and what went wrong.
+    """One input's artefacts for every requested architecture, and the errors.
 
     Raises:
         UsageError: as `run`.

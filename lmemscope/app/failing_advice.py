@@ -1,7 +1,7 @@
-"""What would remove that for which the gate fails: rewrites are asked for this alone.
+"""Ask the rewrites for advice, only on the findings that fail the gate.
 
-To ask them reads an input's sources as syntax trees, which can take as long as to compile it; what
-is known or allowed needs no advice.
+Rewrites parse an input's sources, which can take as long as compiling it. Known or allowed findings
+need no advice.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from lmemscope.model import (
 )
 
 _Place = tuple[str, str, str]
-"""A unit's name, its architecture and a kernel's symbol."""
+"""A unit's input, its architecture and a kernel's symbol."""
 _Input = tuple[str, str]
-"""A file and the variant of its options."""
+"""A file and its option variant."""
 _Line = tuple[Cause, str | None, SourceLocation | None]
-"""What is found of an object, and where."""
+"""The cause, object and location that identify a finding."""
 _Found = dict[tuple[_Place, Finding], tuple[Advice, ...]]
 
 
 def with_advice(
     report: Report, result: GateResult, analysed: Analysed, session: Session
 ) -> tuple[Report, GateResult]:
-    """A report and the gate's answer to it, with rewrites' advice on what fails.
+    """The report and the gate's answer, with rewrite advice added to what fails.
 
     Args:
-        report, result: without.
-        analysed: the units behind the report; of others nothing is asked.
-        session: whose workers ask.
+        report, result: without that advice.
+        analysed: the units behind the report; others get no advice.
+        session: supplies the workers.
     """
     failing = frozenset(
         (one.input, one.arch, one.symbol) for one in result.failures if one.finding is not None
@@ -58,7 +58,7 @@ def with_advice(
         try:
             proposed = future.result()
         except LmemscopeError as error:
-            # The answer stands, and the rules' own advice is there.
+            # The gate's answer still stands, with the advice from the rules.
             said = f"rewrites could not be asked about what fails: {error.message}"
             result = replace(result, notes=(*result.notes, said))
             continue
@@ -70,9 +70,9 @@ def with_advice(
 
 
 def _alike(analysed: Analysed, failing: Collection[_Place]) -> Iterator[Analysed]:
-    """The units of the inputs that have failing kernels; together where they share an array.
+    """Units that have failing kernels, grouped where they share an array.
 
-    Whatever removes a header's array has to be good for all kernels that have it.
+    A rewrite of an array in a header must suit every kernel that uses it.
     """
     inputs: dict[_Input, list[tuple[Unit, UnitReport]]] = defaultdict(list)
     for unit, made in analysed:
@@ -85,7 +85,7 @@ def _alike(analysed: Analysed, failing: Collection[_Place]) -> Iterator[Analysed
             for kernel in made.kernels
             if _place(made, kernel) in failing
             for one in kernel.findings
-            # What no line is known of is in no text that could be rewritten.
+            # A finding without a source line has nothing that could be rewritten.
             if one.location or one.related
         }
         names = {name}

@@ -1,4 +1,4 @@
-"""The gate on inputs: analysed, compared with a baseline, and what the answer is worth."""
+"""Run the gate for `check`: analyse, compare with the baseline, and record what is missing."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What `check` is asked beside its configuration.
+    """The options of `check` that are not in its configuration.
 
     Attributes:
-        revision: of which only what changed since is looked at, or None.
-        new_since: a revision as well, and what it has already fails nothing; or None.
-        allow_incomplete: pass although evidence is missing.
-        trust_configuration: accept a configuration that is weaker than the revision's.
-        update: remove findings that are gone from the baseline.
+        revision: check only what changed since this revision; None checks everything.
+        new_since: a revision whose existing findings do not fail; or None.
+        allow_incomplete: pass even if evidence is missing.
+        trust_configuration: accept a configuration weaker than the revision's.
+        update: remove findings that no longer exist from the baseline.
         ratchet: record improvements in the baseline.
-        typed: the options on the command line, by name.
+        typed: the options given on the command line, by name.
     """
 
     revision: str | None = None
@@ -56,21 +56,21 @@ class Asked:
 
 
 def settings_as(known: Baseline | None, settings: Settings) -> Settings:
-    """The settings with the baseline's architectures where nobody named any.
+    """The settings, with the baseline's architectures unless the user named some.
 
-    The gate must not depend on the GPU of whoever runs it.
+    The result must not depend on which GPU the machine has.
     """
     if known is None or settings.archs:
         return settings
     if known.archs:
         return replace(settings, archs=known.archs)
-    # Earlier baselines say nothing of their own but what their findings do.
+    # Older baselines record no architecture except that of their findings.
     default = (known.default_arch,) if known.default_arch else {e.arch for e in known.findings}
     return replace(settings, default_archs=tuple(sorted(default)))
 
 
 def _short(revision: str) -> str:
-    """A revision as a reader names it: the beginning of a hash tells it."""
+    """A revision shortened for display: hashes are truncated."""
     is_hash = len(revision) in (40, 64) and all(digit in hexdigits for digit in revision)
     return revision[:10] if is_hash else revision
 
@@ -83,17 +83,17 @@ def judge(
     known: Baseline | None,
     asked: Asked,
 ) -> tuple[Checked, Baseline | None]:
-    """The gate's answer, and the baseline that is to be written, if any.
+    """The gate's answer, and the baseline to write, if any.
 
     Args:
         paths: as the user typed them.
-        session: how to compile; its settings are those of `settings_as`.
+        session: how to compile, with the settings from `settings_as`.
         configuration: limits, allowances and tolerances.
-        file, known: the baseline and what it holds, or None.
-        asked: what the command line says.
+        file, known: the baseline file and its content, or None.
+        asked: the command-line options.
 
     Raises:
-        UsageError: a filter left out of a saved report or of the baseline what the other has.
+        UsageError: a saved report or the baseline was filtered, and its counterpart was not.
         LmemscopeError: as `gathered`.
     """
     settings = session.settings
@@ -113,7 +113,8 @@ def judge(
     narrow = since.narrow if since is not None else None
     report, analysed = gathered_analysed(paths, session, narrow, verify=True)
     theirs = known.filters if known is not None else ()
-    # What this command's own flags leave out is said below; what is missing of a file is not known.
+    # Exclusions by this command's own flags are reported below. How much an already filtered file
+    # lacks is unknown.
     foreign = tuple(one for one in report.filters if one not in settings.filters)
     saved = next(filter(is_saved, paths), None)
     if saved is not None and foreign and report.filters != theirs:
@@ -162,7 +163,7 @@ def _since(
     since: Selection,
     asked: Asked,
 ) -> GateResult:
-    """The answer to what changed since a revision, and what the change edits of the gate."""
+    """The answer for what changed since a revision, with the change's edits to the gate itself."""
     from lmemscope.app import earlier
 
     revision, report = since.revision, judging.report
@@ -198,22 +199,22 @@ def _since(
 
 
 def measured_alone(*, allow_incomplete: bool) -> Checked:
-    """An answer to nothing, for `with_measurement` to add to."""
+    """An empty answer, to which `with_measurement` adds."""
     none = GateResult("passed", allow_incomplete, (), (), (), (), (), (), ())
     return Checked(Report(version=__version__, toolchain={}, units=()), none)
 
 
 def with_measurement(checked: Checked, path: str, most: float, kernels: Sequence[str]) -> Checked:
-    """The answer with what `lmemscope measure` has saved.
+    """The answer, combined with a document saved by `lmemscope measure`.
 
     Args:
-        checked: the answer to the rest.
-        path: of the JSON document.
-        most: the largest share of local memory, from 0 to 1.
-        kernels: globs over the kernels that are asked about.
+        checked: the answer so far.
+        path: the JSON document.
+        most: highest accepted share of local memory, from 0 to 1.
+        kernels: globs that select kernels.
 
     Raises:
-        InputError, UsageError: it is no such document.
+        InputError, UsageError: the file is not such a document.
     """
     found = measured_document.SAVED.load(path)
     result = measured.with_measured(checked.result, found, path, most, kernels)

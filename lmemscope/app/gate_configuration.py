@@ -1,4 +1,4 @@
-"""The configuration file of `check`: what it takes away, and what a change made of it."""
+"""Account for the configuration of `check`: what it excludes, and how a change weakened it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _WEAKER = (
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What there is to say of the configuration.
+    """Statements about the configuration.
 
     Attributes:
-        accounts: of each setting.
-        missing: why the gate's answer is incomplete: settings weaker than the revision's.
+        accounts: one per setting.
+        missing: reasons why the answer is incomplete: settings weaker than the revision's.
     """
 
     accounts: tuple[Account, ...]
     missing: tuple[MissingEvidence, ...] = ()
 
     def added_to(self, result: GateResult) -> GateResult:
-        """The gate's answer with this; what is weaker no ``--allow-incomplete`` accepts."""
+        """Add these statements to the gate's answer; ``--allow-incomplete`` never excuses them."""
         result = replace(result, accounts=(*result.accounts, *self.accounts))
         if not self.missing:
             return result
@@ -63,11 +63,11 @@ def say_of(
     """Account for the configuration file.
 
     Args:
-        configuration: of the command.
-        since: the revision of ``--changed``, or None.
-        edits: what else the change under review edits of the gate.
-        own: what passes only by what the change wrote itself.
-        trusted: whether the command line takes the file as it is.
+        configuration: the command's configuration.
+        since: the revision given by ``--changed``, or None.
+        edits: other edits to the gate in the change under review.
+        own: findings that pass only because the change itself accepts them.
+        trusted: whether the command line accepts the configuration as it is.
     """
     accounts = list(_of_file(configuration))
     if since is None:
@@ -98,7 +98,7 @@ def _of_file(configuration: Configuration) -> Iterator[Account]:
 
 
 def _weakened(configuration: Configuration, revision: Revision) -> Iterator[str]:
-    """Settings that accept more than the revision's."""
+    """Settings that accept more than the revision's did."""
     try:
         before = configuration_at(revision)
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""What the paths of `check` stand for, and what of the baseline's files is on disk."""
+"""Determine which inputs `check` covers, and which files of the baseline still exist on disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lmemscope.model import Baseline, Report
 
 _INCLUDING = frozenset(("nvrtc", "nvcc"))
-"""Routes of what includes headers of the user's."""
+"""Front ends whose inputs include the user's headers."""
 
 
 def inputs_of(
@@ -36,15 +36,15 @@ def inputs_of(
     archs_typed: bool,
     deleted: frozenset[str] | None = None,
 ) -> Inputs:
-    """Look on disk for what the gate's accounting has to know.
+    """Collect what the gate needs to know about the files on disk.
 
     Args:
         paths: as typed.
-        report: of them.
-        known: the baseline, spelled as the report is.
-        settings: with the globs.
-        globs_typed, archs_typed: whether these are of the command line.
-        deleted: as of `Inputs`.
+        report: the report of these paths.
+        known: the baseline, with the report's paths.
+        settings: holds the globs.
+        globs_typed, archs_typed: whether these were given on the command line.
+        deleted: as for `Inputs`.
     """
     saved = any(map(is_saved, paths))
     looked_at = {unit.file: None for unit in report.units}
@@ -56,12 +56,12 @@ def inputs_of(
         named = InputId.parse(name)
         file = named.file
         identity = _identity(file)
-        # A report that was made elsewhere says of files that are nowhere here.
+        # A report made elsewhere may name files that do not exist on this machine.
         if identity is not None or (saved and not on_disk):
             present.add(file)
         if file not in looked_at and identity is not None and identity in identities:
             aliases[file] = identities[identity]
-        # A log's part is named by the source that it is of.
+        # A section of a build log is named after the source it belongs to.
         part = named.variant
         if part and os.path.exists(os.path.join(os.path.dirname(file), part)):
             present.add(name)
@@ -82,17 +82,17 @@ def inputs_of(
 
 
 def _is_source(path: str) -> bool:
-    """Whether a path is that of a file of text that may define kernels."""
+    """Whether a path names a text file that may define kernels."""
     kind = kind_of(path)
     is_read = kind.is_cuda or kind.reads == "imports" if kind is not None else is_cpp_name(path)
     return is_read and os.path.isfile(path) and language_of(path) is None
 
 
 def with_stale(paths: Sequence[str], report: Report) -> Report:
-    """A report with a gap for each file that is not on disk what a saved report is of.
+    """The report, with a gap for each file that has changed since a saved report was made.
 
-    The digests of the input and of its headers tell, and the lines that are quoted. A file that is
-    not there any more is one, and so is an input whose headers the report does not know.
+    Changes are found by the digests of the input and its headers and by the quoted lines. A missing
+    file counts as changed, and so does an input whose headers the report does not list.
     """
     saved = [path for path in paths if is_saved(path)]
     if not saved:
@@ -130,7 +130,7 @@ def with_stale(paths: Sequence[str], report: Report) -> Report:
 
 
 def _differing(quoted: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, int]]:
-    """Files with the first line that is not as quoted; those that cannot be read aside."""
+    """Files with the first line that differs from its quotation; unreadable files are skipped."""
     for file, lines in sorted(quoted.items()):
         try:
             found = decoded(read_beside(file)).text.split("\n")
@@ -144,7 +144,7 @@ def _differing(quoted: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, i
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from others, whatever it is called; None where there is none."""
+    """A key that identifies a file whatever its path; None if there is no such file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

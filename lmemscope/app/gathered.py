@@ -1,4 +1,4 @@
-"""Saved reports in place of inputs, and what they must not be used for."""
+"""Obtain a command's report: read saved reports, analyse the other inputs, and combine the two."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def gathered(
     *,
     verify: bool = False,
 ) -> Report:
-    """The report of inputs; saved reports among them are read, and nothing of them is compiled.
+    """The report of the inputs; nothing in a saved report is compiled again.
 
     Args:
         paths: as the user typed them.
         session: how to compile and what to keep.
-        narrow: chooses among the inputs; a saved report is taken whole.
-        verify: whether saved reports have to be what was written; doubts are in the report.
+        narrow: selects inputs; saved reports are always used whole.
+        verify: check that saved reports have not been edited; doubts are noted in the report.
 
     Raises:
         UsageError, Interrupted: as `run`.
-        InputError: the only input is a saved report that does not exist, or is damaged; beside
-            others such a report is an input that could not be analysed.
+        InputError: the only input is a saved report that is missing or damaged; with other inputs,
+            it is reported as one that could not be analysed.
     """
     return gathered_analysed(paths, session, narrow, verify=verify)[0]
 
@@ -51,7 +51,7 @@ def gathered(
 def gathered_analysed(
     paths: Sequence[str], session: Session, narrow: Narrow | None = None, *, verify: bool = False
 ) -> tuple[Report, Analysed]:
-    """As `gathered`, with the units that were analysed now.
+    """As `gathered`, and return the units analysed now too.
 
     Raises:
         UsageError, Interrupted, InputError: as `gathered`.
@@ -66,14 +66,14 @@ def gathered_analysed(
     reports = {path: read(path, session.settings, verify) for path in saved}
     if not others:
         return _combined(list(_once(reports, None))), ()
-    # What was analysed now holds what its paths stand for.
+    # Inputs analysed now cover everything that their paths name.
     report, analysed = run_analysed(others, session, narrow)
     live = replace(report, paths=())
     return _combined([*_once(reports, live), live]), analysed
 
 
 def filtered(name: str, filters: Sequence[str], others: Sequence[str], other: str) -> UsageError:
-    """The error for what was written through a filter that its counterpart has not."""
+    """The error for a document written through a filter that its counterpart lacks."""
     here = f"{other} has {' '.join(others)}" if others else f"{other} has no filter"
     return UsageError(
         "filter",
@@ -83,7 +83,7 @@ def filtered(name: str, filters: Sequence[str], others: Sequence[str], other: st
 
 
 def _either(path: str, settings: Settings, verify: bool) -> Report:
-    """A saved report, or one that says why it cannot be read."""
+    """A saved report, or an empty one that says why it cannot be read."""
     try:
         return _read(path, settings, verify)
     except InputError as error:
@@ -106,7 +106,7 @@ def _either(path: str, settings: Settings, verify: bool) -> Report:
 
 
 def _doubts(path: str, report: Report) -> Iterator[str]:
-    """Why a saved report may not be what was written."""
+    """Reasons to doubt that a saved report is unmodified."""
     from lmemscope.exporters.json import doubts_of
     from lmemscope.gate.consistency import contradictions
 
@@ -118,11 +118,12 @@ def _doubts(path: str, report: Report) -> Iterator[str]:
 
 
 def _read(path: str, settings: Settings, verify: bool) -> Report:
-    """A saved report, of which only the files, architectures and kernels asked for are kept.
+    """A saved report, limited to the files, architectures and kernels that were requested.
 
     Raises:
-        InputError: it does not exist, or is no report, or damaged.
-        UsageError: it has the schema of another lmemscope, or holds no such architecture.
+        InputError: the file is missing, damaged, or not a report.
+        UsageError: its schema belongs to another version of lmemscope, or it lacks the
+            architecture.
     """
     from lmemscope.analysis.selection import units_of
     from lmemscope.app.saved_paths import from_here
@@ -158,7 +159,7 @@ def _read(path: str, settings: Settings, verify: bool) -> Report:
 
 
 def limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
-    """A unit with the kernels that globs mean; it knows the names of the others."""
+    """A unit limited to the kernels that match the globs; it keeps the names of the others."""
     kept, others = [], []
     for one in unit.kernels:
         if matches(globs, one.facts.name, one.facts.demangled):
@@ -169,14 +170,14 @@ def limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
 
 
 def _once(saved: Mapping[str, Report], live: Report | None) -> Iterator[Report]:
-    """Saved reports with each unit once, and without those that were analysed now.
+    """Saved reports with duplicate units removed, and without units that were analysed now.
 
-    What was analysed now counts. Of saved units the first does, and where two differ, nobody knows
-    which of them holds.
+    New results take precedence. Of duplicate saved units the first is kept; if two differ, the
+    contradiction is reported.
 
     Args:
-        saved: the reports, by the paths of their files.
-        live: of what was analysed now, if anything was.
+        saved: the reports, by file.
+        live: the report of what was analysed now, if any.
     """
     now: dict[_Identity, list[UnitReport]] = defaultdict(list)
     for unit in live.units if live is not None else ():
@@ -202,7 +203,7 @@ def _once(saved: Mapping[str, Report], live: Report | None) -> Iterator[Report]:
             elif not _agree(earlier, unit):
                 doubts[f"{other} and {path} contradict each other about {named}"] = None
         notes = [
-            f"{path} is out of date for {name}: the result of this run counts" for name in stale
+            f"{path} is out of date for {name}: the result of this run is used" for name in stale
         ]
         gaps = (gap for gap in report.gaps if gap.input is None or _place(gap.input) not in files)
         links = [one for one in report.links if (one.name, one.arch) not in linked]
@@ -218,17 +219,17 @@ def _once(saved: Mapping[str, Report], live: Report | None) -> Iterator[Report]:
 
 
 def _place(name: str) -> str:
-    """The file of an input; links to its directory are followed, for they change no include."""
+    """The file of an input, with links in its directory resolved; its includes stay the same."""
     return own_place(InputId.parse(name).file)
 
 
 def _identity(unit: UnitReport) -> _Identity:
-    """The file, the way it is compiled, and for which architecture."""
+    """A unit's file, options and architecture, as a key."""
     return _place(unit.input), InputId.parse(unit.input).variant, unit.arch
 
 
 def _agree(one: UnitReport, other: UnitReport) -> bool:
-    """Whether a unit was analysed twice with the same source and the same result."""
+    """Whether two units have the same source and the same result."""
     return one.source_digest == other.source_digest and _seen(one) == _seen(other)
 
 
@@ -247,7 +248,7 @@ def _seen(unit: UnitReport) -> list[object]:
 
 
 def _combined(reports: Sequence[Report]) -> Report:
-    """Several reports as one, in their order; a single one is left as it is."""
+    """Merge several reports in order; a single one is returned unchanged."""
     if len(reports) == 1:
         return reports[0]
     whys = {report.default_arch for report in reports}

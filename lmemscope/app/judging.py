@@ -1,4 +1,4 @@
-"""The gate's answer for one baseline, which `check` may ask more than once."""
+"""Apply the gate's policy to a report and one baseline; `check` may do this several times."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judging:
-    """What is judged, and by what, but for what is known.
+    """Everything that the gate needs except the baseline.
 
     Attributes:
         paths: as the user typed them.
-        report: of them.
+        report: the report of these paths.
         configuration: limits, allowances and tolerances.
         settings: how it was compiled.
-        typed: the options on the command line, by name.
-        allow_incomplete: pass although evidence is missing.
-        since: what was looked at, for it may have changed since a revision, or None: all was.
-        new_since: name of the earlier revision that is known too, or None.
+        typed: the options given on the command line, by name.
+        allow_incomplete: pass even if evidence is missing.
+        since: the selection of what may have changed since a revision; None if all was analysed.
+        new_since: name of the earlier revision whose findings are known too, or None.
     """
 
     paths: Sequence[str]
@@ -46,11 +46,11 @@ class Judging:
     new_since: str | None = None
 
     def answer(self, known: Baseline | None, before: Report | None = None) -> GateResult:
-        """The answer.
+        """The gate's answer.
 
         Args:
             known: a baseline with the report's paths, or None.
-            before: report of an earlier revision, which is known too, or None.
+            before: report of an earlier revision whose findings are known too, or None.
         """
         given, since = self.configuration, self.since
         both = known if before is None else earlier.joined(known, before, given.tolerance)
@@ -68,7 +68,7 @@ class Judging:
                 self.settings,
                 globs_typed=bool(self.settings.narrowed),
                 archs_typed="arch" in self.typed,
-                # What was gone from the earlier revision already, no change has moved.
+                # What the earlier revision already lacked was not moved by this change.
                 deleted=since.revision.deleted if since and before is not None else None,
             ),
             kernels=self.settings.kernels,
@@ -77,7 +77,7 @@ class Judging:
         )
         if before is None or since is None:
             return result
-        # What was gone there already has not gone since.
+        # What the earlier revision already lacked has not disappeared since.
         had = {_identity(one) for one in baseline.from_report(before).findings}
         deleted = since.revision.deleted
         gone = tuple(

@@ -1,4 +1,4 @@
-"""A build log as a unit: what compilers reported is all there is, and is judged as that."""
+"""Analyse a build log: the compilers' output is the only evidence, and is assessed as such."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def report_of_log(unit: Unit, wanted: Wanted) -> UnitReport:
     """The report of one compilation in a log.
 
     Raises:
-        LmemscopeError: the log was changed meanwhile.
+        LmemscopeError: the log changed in the meantime.
     """
     excerpt = checked(unit)
     log = parse_ptxas_log(excerpt.text)

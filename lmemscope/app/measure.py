@@ -1,4 +1,4 @@
-"""Profiles: a program that is run under Nsight Compute, or files that it wrote; and their join."""
+"""Profile a program with Nsight Compute, or read saved profiles, and join them with an analysis."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lmemscope.model import (
 from lmemscope.tools import ncu, ncu_report
 
 _MOST = 5000
-"""Launches that are profiled in all, whatever there are."""
+"""Maximum number of launches to profile in total."""
 _NONE = Profile(())
 _REPORT_ENDING = ".ncu-rep"
 _ELF = b"\x7fELF"
@@ -48,13 +48,14 @@ _OWN_TEMPORARY = "lmemscope-tmp-"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a program is to be run.
+    """How to run a program under the profiler.
 
     Attributes:
         command: program and arguments.
-        ncu: the profiler that the user names, or None.
-        skip, count: launches of each kernel that are left out, and profiled after these.
-        seconds: that the program may take; None for any time.
+        ncu: the profiler that the user named, or None.
+        skip: launches of each kernel to skip.
+        count: launches of each kernel to profile after those.
+        seconds: time limit for the program; None for none.
     """
 
     command: tuple[str, ...]
@@ -66,14 +67,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A profile, and where it comes from.
+    """A profile and its origin.
 
     Attributes:
-        profile: of the kernels that were asked for.
-        tool: that counted, where known.
-        status: of the program; None where none was run, or its time was over.
-        notes: what a reader should know.
-        problem: why there is no profile; None where there is one.
+        profile: of the requested kernels.
+        tool: the profiler, where known.
+        status: the program's exit status; None if none was run or it timed out.
+        notes: remarks for the reader.
+        problem: why there is no profile; None if there is one.
     """
 
     profile: Profile
@@ -84,7 +85,7 @@ class Taken:
 
     @property
     def archs(self) -> tuple[str, ...]:
-        """The architectures that kernels ran on, sorted."""
+        """The architectures that the kernels ran on, sorted."""
         return tuple(sorted({a for one in self.profile.launches if (a := arch_of(one))}))
 
 
@@ -92,7 +93,7 @@ def run(asked: Asked, settings: Settings) -> Taken:
     """Run a program under Nsight Compute.
 
     Raises:
-        ToolMissingError: there is no ncu, or it cannot be started.
+        ToolMissingError: ncu was not found or cannot be started.
         InputError: ncu cannot profile the program.
     """
     path = ncu.find(asked.ncu)
@@ -113,7 +114,9 @@ def run(asked: Asked, settings: Settings) -> Taken:
         taken = _read_report(path, ran.report, tool)
     notes = list(taken.notes)
     if ran.status is None and asked.seconds is not None:
-        notes.append(f"the program was ended after {asked.seconds:g} s; what ran by then counts")
+        notes.append(
+            f"the program was ended after {asked.seconds:g} s; what ran until then is reported"
+        )
     launches = taken.profile.launches
     if len(launches) >= _MOST:
         notes.append(f"the first {_MOST} launches were profiled, and no more")
@@ -147,11 +150,11 @@ def _nothing(asked: Asked, ran: ncu.Ran, settings: Settings) -> InputError:
 
 
 def read(paths: Sequence[str], settings: Settings, ncu_path: str | None) -> Taken:
-    """What Nsight Compute wrote: ``.ncu-rep`` files, or CSV of their raw and source pages.
+    """Read Nsight Compute's output: ``.ncu-rep`` files, or CSV of the raw and source pages.
 
     Raises:
-        InputError: a file cannot be read, or is none of these.
-        ToolMissingError: nothing here reads a ``.ncu-rep``.
+        InputError: a file cannot be read, or is neither.
+        ToolMissingError: nothing installed here reads ``.ncu-rep`` files.
     """
     texts: list[str] = []
     parts: list[Taken] = []
@@ -178,7 +181,7 @@ def read(paths: Sequence[str], settings: Settings, ncu_path: str | None) -> Take
 
 
 def _sources(profile: Profile) -> tuple[ProfiledSource, ...]:
-    """The instructions of each launch; none where the profile has none."""
+    """The instructions of each launch; empty if the profile has none."""
     return profile.sources or tuple(ProfiledSource(one.kernel, ()) for one in profile.launches)
 
 
@@ -235,7 +238,9 @@ def _from_pages(
         profile, fits = ncu_csv.profile(pages, source, counters.NAMES)
     except FormatError as error:
         raise _no_export(name, error) from error
-    notes = () if fits else (f"the source page in {name} does not fit its launches: left out",)
+    notes = (
+        () if fits else (f"the source page in {name} does not match its launches and is ignored",)
+    )
     return Taken(profile, tool, None, notes)
 
 
@@ -264,7 +269,7 @@ def _unreadable(path: str, error: OSError) -> InputError:
 
 
 def _limited(profile: Profile, globs: Sequence[str]) -> Profile:
-    """The launches of the kernels that globs mean."""
+    """The launches of kernels that match the globs."""
     kept = [
         n
         for n, one in enumerate(profile.launches)
@@ -284,17 +289,17 @@ def measurement(
     sources: Sequence[str],
     session: Session,
 ) -> tuple[Measurement, tuple[Report, ...]]:
-    """A profile joined with the analysis of some sources, or of the program's own code.
+    """Join a profile with the analysis of given sources, or of the program's own code.
 
     Args:
         taken: the profile.
         asked: what was run, or None.
-        paths: files that were read in its place.
-        sources: inputs or saved reports that say what causes local memory.
-        session: how to analyse them; its settings have the profile's architectures.
+        paths: the files read instead of running a program.
+        sources: inputs or saved reports that explain the local memory.
+        session: how to analyse them; its settings hold the profile's architectures.
 
     Returns:
-        The document; the report of the sources, if there are any.
+        The document, and the report of the sources, if any.
 
     Raises:
         LmemscopeError: as `gathered`.
@@ -329,12 +334,12 @@ def _without_counters(launches: Sequence[ProfiledLaunch]) -> tuple[str, ...]:
 
 
 def settings_for(taken: Taken, settings: Settings) -> Settings:
-    """Settings with the architectures that the kernels ran on, where the user names none."""
+    """The settings, with the architectures that the kernels ran on unless the user named some."""
     return settings if settings.archs or not taken.archs else replace(settings, archs=taken.archs)
 
 
 def executable(program: str) -> str | None:
-    """Path of a program that is machine code, and may hold device code; None of a script."""
+    """Path of a program if it is a native executable, not a script: it may contain device code."""
     path = shutil.which(program)
     if path is None:
         return None
@@ -346,7 +351,7 @@ def executable(program: str) -> str | None:
 
 
 def _environment() -> Mapping[str, str]:
-    """This process's, with the directory for temporary files that the user has."""
+    """This process's environment, with the user's own directory for temporary files."""
     found = dict(os.environ)
     directory = found.get("TMPDIR", "")
     if os.path.basename(directory).startswith(_OWN_TEMPORARY):
@@ -355,10 +360,9 @@ def _environment() -> Mapping[str, str]:
 
 
 def _names(globs: Sequence[str]) -> str:
-    """A regular expression over mangled names, for no fewer kernels than globs mean.
+    """A regular expression that matches at least the mangled names of the kernels that globs match.
 
-    An identifier stands in a mangled name as it is written; template arguments and parameters do
-    not.
+    Identifiers appear literally in mangled names; template arguments and parameters do not.
     """
     found = []
     for glob in globs:

@@ -1,4 +1,4 @@
-"""Commands to go on with: the same inputs and options, to explain a kernel or write a baseline."""
+"""Suggest follow-up commands with the same inputs and options: `explain` and `baseline`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from lmemscope.discover.locate import is_build, is_saved
 from lmemscope.exporters.formats import Explaining
 
 _TOLD = frozenset({"include", "exclude", "kernels"})
-"""Options that choose among kernels, which the command does by a name and a file."""
+"""Options that select kernels; the suggested command names its kernel and file instead."""
 
 
 def explaining(paths: Sequence[str], settings: Settings, typed: Mapping[str, Any]) -> Explaining:
-    """How ``explain`` is called for a kernel of the current command.
+    """How to call ``explain`` for a kernel of the current command.
 
     Args:
-        paths: that it was given.
-        settings: its own.
-        typed: the options on its command line, by name.
+        paths: the command's paths.
+        settings: its settings.
+        typed: the options given on its command line, by name.
     """
     options = _repeated(typed)
 
@@ -34,12 +34,13 @@ def explaining(paths: Sequence[str], settings: Settings, typed: Mapping[str, Any
         if path in paths or not (saved or builds):
             words = [f"{path}::{pattern}", *options]
         elif len(paths) > 1:
-            # Which of them it comes from, nobody has noted.
+            # Which of the paths a kernel comes from is not recorded.
             return None
         elif saved:
             words = [f"{saved[0]}::{pattern}"]
         else:
-            # The build knows how the file is compiled; the file may not know its build.
+            # The build determines how the file is compiled; the file alone may not lead to its
+            # build.
             name = os.path.relpath(os.path.abspath(path), settings.root).replace(os.sep, "/")
             words = [f"{builds[0]}::{pattern}", "--include", name.replace("[", "[[]"), *options]
         return f"lmemscope explain {' '.join(map(shlex.quote, words))}"
@@ -50,13 +51,13 @@ def explaining(paths: Sequence[str], settings: Settings, typed: Mapping[str, Any
 def writing_baseline(
     paths: Sequence[str], archs: Sequence[str], target: str | None, typed: Mapping[str, Any]
 ) -> str:
-    """How ``baseline`` is called for the inputs of the current command.
+    """How to call ``baseline`` for the inputs of the current command.
 
     Args:
-        paths: of the inputs.
-        archs: that it is to be written for.
-        target: its file, unless that is the default.
-        typed: the options on its command line, by name.
+        paths: the inputs.
+        archs: the architectures to write it for.
+        target: the file, unless it is the default.
+        typed: the options given on its command line, by name.
     """
     given = {name: value for name, value in typed.items() if name != "arch"}
     words = [
@@ -70,7 +71,7 @@ def writing_baseline(
 
 
 def _repeated(given: Mapping[str, Any]) -> list[str]:
-    """The options of compilation on a command line, as words."""
+    """The command line's compile options, as words."""
     words: list[str] = []
     for row in OPTIONS:
         value = given.get(row.name)

@@ -1,4 +1,4 @@
-"""What to type instead of an option in nvcc's spelling, which click takes for letters."""
+"""Suggest lmemscope's spelling for an nvcc option, which click would read as separate letters."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _UNNEEDED = {
     "generate-line-info": "line information is always compiled in",
     "c": "nothing is linked",
     "compile": "nothing is linked",
-    "x": "the ending of a file says what it holds",
+    "x": "the ending of a file name determines its kind",
 }
 _OPTIMISED = re.compile(r"O\d?")
-"""Options of nvcc that say what holds here anyway."""
+"""nvcc options that request what lmemscope always does."""
 
 
 def suggestion(unknown: str, arguments: Sequence[str]) -> str | None:
-    """What to type for an option of nvcc that no command has, or None where it is none of nvcc's.
+    """What to type instead of an nvcc option that no command has; None if nvcc has no such option.
 
     Args:
-        unknown: what click calls the option: of ``-arch=sm_86`` it is ``-a``.
+        unknown: the option as click names it: ``-a`` for ``-arch=sm_86``.
         arguments: the command line.
     """
     for number, word in enumerate(arguments):
@@ -55,4 +55,4 @@ def _instead(word: str, following: str) -> str | None:
         return f"use {_PASSED_ON[name]}={shlex.quote(value)}"
     if word.startswith("--") or (len(name) == 1 and name not in "Gg"):
         return None
-    return f"an option of nvcc is passed on by --nvcc-arg={shlex.quote(word)}"
+    return f"pass an option on to nvcc with --nvcc-arg={shlex.quote(word)}"

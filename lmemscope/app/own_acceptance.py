@@ -1,9 +1,9 @@
-"""Local memory that passes only by what the change under review wrote itself.
+"""Find local memory that passes the gate only because the change under review accepts it.
 
-A change can have more accepted than its base does: by entries in its baseline, and, where what the
-base has itself is known (``--new-since``), by options in its build files, with which the base is
-compiled too. Both are found by asking the gate again without them. An entry for what is not there
-is a change of its own: the next one would need nothing else.
+A change can widen what is accepted: by adding baseline entries or, with ``--new-since``, by adding
+options in build files, which are then used to compile the base as well. Both are found by running
+the gate again without them. An entry for something that does not exist is reported too: a later
+change could rely on it.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Before:
     """What the gate knows with ``--new-since``.
 
     Attributes:
-        known: a baseline, with the report's paths, or None.
-        report: of the earlier revision, by the tools and options of today.
-        name: of the revision, for readers.
+        known: a baseline with the report's paths, or None.
+        report: of the earlier revision, by today's tools and options.
+        name: of the revision, for display.
     """
 
     known: Baseline | None
@@ -65,9 +65,9 @@ class Before:
 def by_architectures(
     judging: Judging, known: Baseline | None, theirs: Baseline | None, revision: Revision
 ) -> Iterator[MissingEvidence]:
-    """Architectures of a revision's baseline that are not looked at, for today's has others."""
+    """Architectures of the revision's baseline that are skipped because today's lists others."""
     if judging.configuration.settings.archs or known is None or theirs is None:
-        return  # The command line or the configuration names them, which is compared by itself.
+        return  # They are named by the user or the configuration, which is compared separately.
     settings = judging.settings
     left = sorted(_archs(theirs) - {*(settings.archs or settings.default_archs)})
     if left and _archs(known) != _archs(theirs):
@@ -83,13 +83,13 @@ def _archs(known: Baseline) -> set[str]:
 def by_baseline(
     result: GateResult, strict: GateResult, known: Baseline | None, name: str
 ) -> Iterator[MissingEvidence]:
-    """What passes only by entries that the earlier revision's baseline does not have.
+    """Findings that pass only by entries that the earlier revision's baseline lacks.
 
     Args:
         result: the gate's answer.
-        strict: its answer with the baseline of the earlier revision.
-        known: the baseline of today.
-        name: of the revision, for readers.
+        strict: the gate's answer with the earlier revision's baseline.
+        known: today's baseline.
+        name: of the revision, for display.
     """
     where = f"accepted by the baseline of this change, but not by that of {name}"
     for one in _more(strict, result):
@@ -108,16 +108,16 @@ def since_alone(
     name: str,
     of_revision: Callable[[], Report],
 ) -> Iterator[MissingEvidence]:
-    """The same where only the baseline says what is known: with ``--changed``.
+    """As `by_baseline`, when the baseline alone says what is known: with ``--changed``.
 
-    What the revision has itself may be written into its baseline; it is compiled to know.
+    Findings that the revision itself has may be added to its baseline; it is compiled to find them.
 
     Args:
-        judging: what asks the gate.
-        result: its answer with the baseline of today.
-        known, theirs: the baseline of today and that of the revision.
-        name: of the revision, for readers.
-        of_revision: makes its report of what was looked at.
+        judging: runs the gate.
+        result: its answer with today's baseline.
+        known, theirs: today's baseline and the revision's.
+        name: of the revision, for display.
+        of_revision: builds the revision's report of what was checked.
     """
     if known == theirs:
         return
@@ -130,12 +130,12 @@ def since_alone(
 def in_advance(
     judging: Judging, known: Baseline | None, theirs: Baseline | None, name: str
 ) -> Iterator[MissingEvidence]:
-    """What a changed baseline accepts that is not there, or not yet.
+    """Entries of a changed baseline that accept more than what exists now.
 
     Args:
-        judging: what asks the gate.
-        known, theirs: the baseline of today and that of the revision.
-        name: of the revision, for readers.
+        judging: runs the gate.
+        known, theirs: today's baseline and the revision's.
+        name: of the revision, for display.
     """
     if known is None or known == theirs:
         return
@@ -156,7 +156,7 @@ def in_advance(
             reason = f"{_entry(entry)}: new in the baseline since {name}, but not in the code"
             yield MissingEvidence(entry.input, CHANGED_BASELINE, reason)
     for one in result.better:
-        # Another toolkit has other figures, within limits.
+        # Another toolkit gives other numbers, within limits.
         most = one.bytes * (100 + is_older * judging.configuration.toolchain_tolerance) // 100
         if new[one.entry] > 0 and one.entry.bytes > most:
             new[one.entry] -= 1
@@ -177,7 +177,7 @@ def _entry(entry: BaselineEntry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ByBuild:
-    """What the options of a change let pass: the evidence that is missing, and what to know."""
+    """What passes because of a change's build options: the missing evidence, and notes on it."""
 
     missing: tuple[MissingEvidence, ...] = ()
     notes: tuple[str, ...] = ()
@@ -186,17 +186,17 @@ class ByBuild:
 def by_build(
     judging: Judging, result: GateResult, before: Before, revision: Revision, session: Session
 ) -> ByBuild:
-    """What passes only because the earlier revision was compiled with today's options.
+    """Findings that pass only because the earlier revision was compiled with today's options.
 
-    It is compiled again without the words of commands that its build files do not explain. Where a
-    changed statement explains no word, nothing is known of what its build compiles, nor of a source
-    that it newly names, nor of what reads a file that it makes of a changed one.
+    The revision is compiled again without the arguments that its build files do not account for. If
+    a changed build statement accounts for no argument, it is unknown what its build compiles; so
+    are sources that the statement newly names, and inputs that read files it generates.
 
     Args:
-        judging: what asks the gate.
-        result: its answer with the baseline of the earlier revision.
-        before: what it knows of that, with that baseline.
-        revision: the earlier one.
+        judging: runs the gate.
+        result: its answer with the earlier revision's baseline.
+        before: what it knows about the earlier revision, with that baseline.
+        revision: the earlier revision.
         session: how to compile.
 
     Raises:
@@ -235,16 +235,16 @@ def by_build(
 def _generated(
     change: BuildChange, reports: Iterable[Report], revision: Revision, directories: Collection[str]
 ) -> dict[str, str]:
-    """Inputs that read what the build makes, where what it makes that of may have changed.
+    """Inputs that read generated files whose sources may have changed.
 
     Args:
-        change: of the build.
+        change: the build's changes.
         reports: of the revision and of today.
-        revision: of git.
-        directories: that the build's commands run in, absolute.
+        revision: a git revision.
+        directories: absolute paths of the directories that the build's commands run in.
 
     Returns:
-        By input, a file of the repository or of these directories that git does not know.
+        By input, a file in the repository or in these directories that git does not track.
     """
     within = tuple(os.path.join(os.path.realpath(one), "") for one in (revision.top, *directories))
     found: dict[str, str] = {}
@@ -267,12 +267,12 @@ def _said_of_build(
     added: Collection[str],
     made: Mapping[str, str],
 ) -> Iterator[str]:
-    """What changed in the build, in clauses."""
+    """What changed in the build, as clauses of a sentence."""
     files = listed(change.files, _NAMED)
     if words:
         yield f"{files} changed options: {listed(words, _NAMED)}"
     elif unclear:
-        # A file that is no build file's is its own statement.
+        # A file outside the build files stands for itself.
         said = dict.fromkeys(" ".join(one.head) for one in unclear)
         heads = [one for one in said if one not in change.files]
         where = f", in {listed(heads, _NAMED)}" if heads else ""
@@ -285,7 +285,7 @@ def _said_of_build(
 
 
 def _more(strict: GateResult, result: GateResult) -> Iterator[GateFailure]:
-    """The failures of an answer that another does not have."""
+    """Failures in the first answer that the second does not have."""
     left = Counter(map(_key, result.failures))
     for one in strict.failures:
         key = _key(one)
@@ -308,13 +308,13 @@ def _named(one: GateFailure) -> str:
 
 
 def added(known: Baseline | None, theirs: Baseline | None) -> list[BaselineEntry]:
-    """Entries of a baseline that accept what an earlier one's do not, sorted."""
+    """Entries of a baseline that accept what an earlier baseline does not, sorted."""
     has = Counter(known.findings if known is not None else ())
     had = Counter(theirs.findings if theirs is not None else ())
     left = [*(had - has).elements()]
     new = []
     for one in sorted((has - had).elements(), key=str):
-        # The same in a file that was moved, or smaller.
+        # The same finding in a moved file, or a smaller one.
         same = next((e for e in left if _same(e) == _same(one) and e.bytes >= one.bytes), None)
         if same is None:
             new.append(one)
@@ -329,11 +329,11 @@ def _same(entry: BaselineEntry) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class Theirs:
-    """The baseline of a revision, with the report's paths; None where it has none.
+    """A revision's baseline with the report's paths, if it has one.
 
     Attributes:
-        known: what it holds.
-        unreadable: why it cannot be read; empty where it can.
+        known: its content; None if there is none.
+        unreadable: why it cannot be read; empty if it can.
     """
 
     known: Baseline | None
@@ -343,9 +343,9 @@ class Theirs:
 def theirs_of(
     file: BaselineFile | None, known: Baseline | None, revision: Revision, report: Report
 ) -> Theirs:
-    """What a revision has for the baseline.
+    """The baseline as it is in a revision.
 
-    One that git does not know, here or there, is no part of any change.
+    A baseline that git does not track, now or then, is not part of any change.
     """
     if file is None:
         return Theirs(None)

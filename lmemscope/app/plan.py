@@ -1,4 +1,4 @@
-"""discover → plan: from what the user typed to the units to analyse, and what is left out."""
+"""Turn the user's paths into a plan: the units to analyse, and what is left out."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
 
 Narrow = Callable[[Discovery], "Narrowed"]
-"""Which of the inputs that were found are analysed."""
+"""Selects which of the discovered inputs are analysed."""
 
 
 class Plan(Struct, frozen=True):
-    """What paths stand for.
+    """The result of planning.
 
     Attributes:
         found: the inputs.
-        units: of these.
-        errors: what is no input.
+        units: their units.
+        errors: paths that are not inputs.
         left_out: notes and gaps.
-        default_arch: why an architecture was chosen unasked, or None.
-        elsewhere: absolute paths that inputs read which are not looked at.
-        compiled: the units of all inputs, of those too that are not looked at.
-        archs: asked for, or the default.
-        supported: what the compiler supports, where it was asked.
+        default_arch: why an architecture was chosen when none was named, or None.
+        elsewhere: absolute paths of files read by inputs that are not analysed.
+        compiled: units of all inputs, including those not analysed.
+        archs: the architectures requested, or the default.
+        supported: what the compiler supports, if it was queried.
     """
 
     found: Discovery
@@ -51,15 +51,15 @@ class Plan(Struct, frozen=True):
 
 
 def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = None) -> Plan:
-    """What paths stand for.
+    """Make a plan for the given paths.
 
     Args:
         paths: files and directories, as the user typed them.
         session: how to compile.
-        narrow: chooses among the inputs; without it all are analysed.
+        narrow: selects inputs; None analyses all.
 
     Raises:
-        UsageError: the request is wrong whatever the inputs hold.
+        UsageError: the request is wrong whatever the inputs contain.
     """
     settings = session.settings
     if settings.toolkit is not None and not Toolkit(settings.toolkit).holds_any():
@@ -73,7 +73,7 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
     inputs: Sequence[Found] = found.inputs if narrowed is None else narrowed.inputs
     elsewhere = narrowed.elsewhere if narrowed is not None else frozenset()
     if inputs:
-        # Before a GPU is looked for: its driver starts threads.
+        # Fork workers before looking for a GPU: its driver starts threads.
         session.prestart(len(inputs))
     asked = settings.archs or plan.build_archs(inputs)
     supported: tuple[str, ...] | None = None
@@ -91,13 +91,13 @@ def make_plan(paths: Sequence[str], session: Session, narrow: Narrow | None = No
         archs = (arch,)
     surveys = _surveys(found.inputs, session)
     units, notes = plan.make_units(inputs, archs, settings, supported, found.inputs, surveys)
-    # A build may ask for what is the default too; then the default decided nothing.
+    # If a build names the same architecture as the default, the default decided nothing.
     undecided = {one.path for one in inputs if not one.archs}
     if not any(
         unit.arch in archs and unit.excerpt is None and unit.path in undecided for unit in units
     ):
         why = None
-    # A header that only files include which are not looked at is compiled all the same.
+    # A header included only by inputs that are not analysed still counts as compiled.
     compiled = units
     if narrow is not None and found.headers:
         compiled, _ = plan.make_units(found.inputs, archs, settings, supported, surveys=surveys)
@@ -120,7 +120,7 @@ def links_of(
     *,
     narrowed: bool,
 ) -> LinkPlan:
-    """What is linked, unchanged inputs too; most runs link nothing."""
+    """What each Python file defines; workers find out, because a file can take arbitrarily long."""
     if not (settings.linked or settings.link):
         return LinkPlan(planned.units)
 
@@ -149,6 +149,6 @@ def _surveys(inputs: Sequence[Found], session: Session) -> dict[str, Survey]:
             try:
                 found[path] = future.result()
             except Exception:  # noqa: BLE001 - the unit's own worker meets it again, and says so
-                # Out of time, the worker died of it, or a mistake of ours, of this file alone.
+                # A timeout, a crash or a bug affects only this file.
                 found[path] = Survey(None)
     return found

@@ -1,7 +1,7 @@
-"""What images of a binary tell, put together to reports: one for each file in it and architecture.
+"""Merge what workers read from a binary into reports: one per contained file and architecture.
 
-Workers read the images (`lmemscope.app.binaries`), each some of them; here they are in order again,
-so that reports are the same however many workers there were.
+Workers (`lmemscope.app.binaries`) read a share of the images each. They are put back in order here,
+so that reports do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _NAMED = 5
 
 
 class Reading(Struct):
-    """What one image of a binary tells.
+    """What one image of a binary holds.
 
     Attributes:
-        number: place in the binary, as `lmemscope.lowering.binary.Image` has it.
+        number: its place in the binary, as in `lmemscope.lowering.binary.Image`.
         path: of the file within the input.
-        arch: that its code is for; empty where it has none, or where that is not known.
-        is_read: whether its kernels are wanted; else it is for another architecture.
-        kernels, clean, others, gaps, tools: as `UnitReport` has them; others and tools as keys.
-        error: why it cannot be read, or not to its end; else None.
-        ptx_alone: architectures that there is PTX for and no code.
-        unread: what the file may hold that is not read, in words; else None.
+        arch: the architecture of its code; empty if it has none or it is unknown.
+        is_read: whether its kernels are wanted; False if it is for another architecture.
+        kernels, clean, others, gaps, tools: as in `UnitReport`; others and tools as keys.
+        error: why it cannot be read, in whole or in part; else None.
+        ptx_alone: architectures that have PTX but no code.
+        unread: a description of possible contents that are not read; else None.
     """
 
     number: tuple[int, int]
@@ -58,11 +58,11 @@ class Reading(Struct):
 
 
 class Readings(Struct, frozen=True):
-    """What one worker read of a binary.
+    """What one worker read from a binary.
 
     Attributes:
-        found: in the order of the binary.
-        digest: of its bytes; None where another worker has it.
+        found: in the binary's order.
+        digest: of its bytes; None if another worker computes it.
     """
 
     found: tuple[Reading, ...]
@@ -70,14 +70,15 @@ class Readings(Struct, frozen=True):
 
 
 def reports_of(unit: Unit, parts: Sequence[Readings]) -> tuple[UnitReport, ...]:
-    """The reports of a binary: for each file in it and architecture, and for what is damaged.
+    """The reports of a binary, one per contained file and architecture, and one per damaged part.
 
     Args:
-        unit: the binary; with architectures, separated by blanks, only images for these were read.
-        parts: of all workers that read it.
+        unit: the binary; if it names architectures (separated by blanks), only their images were
+            read.
+        parts: from all workers that read it.
 
     Raises:
-        FormatError: it holds no cubin, though its name says so.
+        FormatError: it holds no cubin although its name says so.
     """
     readings = sorted((one for part in parts for one in part.found), key=lambda one: one.number)
     digest = next((part.digest for part in parts if part.digest is not None), None)
@@ -121,7 +122,7 @@ class _Merged:
             if kind_of(self._unit.path) is not None:
                 raise FormatError(
                     "cubin",
-                    "the file holds no CUDA machine code, though it is named as a cubin",
+                    "the file contains no CUDA machine code, although its name is that of a cubin",
                     hint="a cubin comes from: nvcc -cubin",
                 )
             gap = Gap("kernels", "it holds no device code")
@@ -155,7 +156,7 @@ class _Merged:
         return Gap("unread", f"{said}{instead(self._unread.values())}", "note")
 
     def _others(self) -> str:
-        # Most binaries have code for what is asked for, and need none of this.
+        # Imported late: most binaries have code for the requested architecture.
         from lmemscope.analysis.ranking import arch_order
 
         return ", ".join(sorted(self._held, key=arch_order))
@@ -169,7 +170,7 @@ class _Merged:
         self._failed.setdefault((path, arch), _without_kernels(name, arch, failure))
 
     def _note_ptx(self) -> None:
-        """Say for which architectures there is PTX and no machine code."""
+        """Record the architectures that have PTX but no machine code."""
         for path, sms in self._ptx.items():
             listed = ", ".join(f"compute_{sm}" for sm in sorted(sms))
             beside = [found for (own, _), found in self._found.items() if own == path]

@@ -1,7 +1,7 @@
-"""Whether saved reports hold what the command would make now: the same inputs, compiled alike.
+"""Check whether a saved report matches what the command would analyse now: inputs and options.
 
-What a report was given is looked for again, so that files and headers that came since, and build
-databases that changed since, are seen.
+The report's inputs are looked for again, so that new files, headers and build database changes are
+noticed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _DECIDING = tuple(
     "-D -U -include --include --pre-include -std --std -use_fast_math --use_fast_math "
     "-maxrregcount --maxrregcount".split()
 )
-"""Beginnings of options that lmemscope gives only where somebody asks for them."""
+"""Prefixes of options that lmemscope passes only on request."""
 _CHOOSING = ("--include", "--exclude")
 
 
 def with_other_options(paths: Sequence[str], report: Report, settings: Settings) -> Report:
-    """A report with a gap for each input and option by which its saved units are not those of now.
+    """The report, with a gap for each input or option that differs from the current ones.
 
     Args:
-        paths: as typed; where none is a saved report, there is nothing to compare.
-        report: of them.
+        paths: as typed; if none is a saved report, nothing is compared.
+        report: the report of these paths.
         settings: of the command line and the configuration.
     """
     saved = [path for path in paths if is_saved(path)]
@@ -70,7 +70,7 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
 
 
 def _found_now(report: Report, settings: Settings) -> Discovery:
-    """What the report's paths stand for now."""
+    """What the report's paths refer to now."""
     from lmemscope.discover.walk import Discovery
 
     given = report.paths or ()
@@ -79,7 +79,7 @@ def _found_now(report: Report, settings: Settings) -> Discovery:
 
 
 def _unseen(found: Discovery, settings: Settings) -> tuple[Gap, ...]:
-    """Gaps for headers with kernels that no source includes now."""
+    """Gaps for headers with kernels that no source includes any more."""
     from lmemscope.discover.headers import unseen
     from lmemscope.discover.plan import DEFAULT_ARCH, make_units
 
@@ -92,10 +92,10 @@ def _unseen(found: Discovery, settings: Settings) -> tuple[Gap, ...]:
 def _headers_since(
     compiled: Sequence[UnitReport], found: Sequence[Found], settings: Settings
 ) -> Iterator[tuple[str, str]]:
-    """Headers that a file may include now and that it was not compiled with, each with the file.
+    """Headers that a file may include now but did not when it was compiled, each with the file.
 
-    The includes are followed as for the cache's key: a header that comes before another one, or
-    that `__has_include` asks for, is among them as soon as it is there.
+    Includes are followed as for the cache key. So a header that now shadows another one, or one
+    that `__has_include` tests for, counts as soon as it exists.
     """
     from lmemscope.discover.plan import combined
     from lmemscope.sources.includes import closure
@@ -120,25 +120,25 @@ def _headers_since(
 
 
 def _place(name: str) -> str:
-    """An input's name with the absolute path of its file, which may be spelled in several ways."""
+    """An input's name with an absolute path, so that different spellings compare equal."""
     named = InputId.parse(name)
     return str(replace(named, file=os.path.abspath(named.file)))
 
 
 def _is_part(report: Report, settings: Settings) -> bool:
-    """Whether the report was made of a part of its inputs, by options that the command has not."""
+    """Whether the report covers only part of its inputs, by options that the command lacks."""
     return any(one.startswith(_CHOOSING) and one not in settings.filters for one in report.filters)
 
 
 def _new(report: Report, found: Sequence[Found], settings: Settings) -> list[str]:
-    """Inputs that the report says nothing of, as shown to the user."""
+    """Inputs that the report does not cover, for display."""
     from lmemscope.discover.plan import DEFAULT_ARCH, make_units
 
     names = {_place(unit.input) for unit in report.units}
     names |= {_place(unit.file) for unit in report.units}
     names |= {_place(gap.input) for gap in report.gaps if gap.input is not None}
     new = [one for one in found if _place(str(InputId(one.file, one.variant))) not in names]
-    # Of Python files, those are inputs that hold kernels.
+    # A Python file is an input only if it holds kernels.
     units, notes = make_units(new, (DEFAULT_ARCH,), settings)
     said = {note.input for note in notes if isinstance(note, Gap) and note.kind != "note"}
     return sorted({unit.name for unit in units} | {name for name in said if name is not None})
@@ -150,7 +150,7 @@ def _differences(
     settings: Settings,
     notes: Collection[str],
 ) -> Iterator[tuple[str, str]]:
-    """How units were made otherwise than they would be now, each with its file."""
+    """How units were compiled differently from now, each with its file."""
     from lmemscope.discover.plan import combined
 
     by_name = {_place(str(InputId(one.file, one.variant))): one for one in found}
@@ -163,7 +163,7 @@ def _differences(
         options = combined(one.options if one is not None else None, settings.options)
         for option in _lacking(unit, options):
             yield f"without {option}, which is asked for now", file
-        # Without a build only the run that wrote the report says how a file is compiled.
+        # Without a build, only the run that wrote the report knows how a file was compiled.
         if one is not None and one.options is not None:
             for option in _beyond(unit, options):
                 yield f"with {option}, which is not asked for now", file
@@ -178,7 +178,7 @@ def _differences(
 
 
 def _wanted(unit: UnitReport, options: CompileOptions) -> list[str]:
-    """Words that the unit's compilation would have now."""
+    """The arguments that the unit's compilation would have now."""
     if unit.frontend == "nvcc":
         return [*options.words(), *options.nvcc_args, *options.ptxas_args]
     passed = (f"--ptxas-options={one}" for one in options.ptxas_args)
@@ -186,7 +186,7 @@ def _wanted(unit: UnitReport, options: CompileOptions) -> list[str]:
 
 
 def _lacking(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
-    """Options that the unit's compilation should have had and had not."""
+    """Options that the unit's compilation should have had but lacked."""
     had = set(unit.options)
     yield from (word for word in _wanted(unit, options) if word not in had)
     registers = options.maxrregcount
@@ -197,7 +197,7 @@ def _lacking(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
 
 
 def _beyond(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
-    """Macros, files and limits that the unit's compilation had and should not have had."""
+    """Macros, files and limits that the unit's compilation had but should not have had."""
     wanted = set(_wanted(unit, options))
     if options.maxrregcount is not None:
         wanted |= {f"{dash}maxrregcount={options.maxrregcount}" for dash in ("-", "--")}
@@ -207,7 +207,7 @@ def _beyond(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
 
 
 def _never(compiled: Sequence[UnitReport], settings: Settings) -> Iterator[tuple[str, str]]:
-    """What some unit of a file should have been made for, or by, and none was."""
+    """Settings that should have applied to some unit of a file, but applied to none."""
     from lmemscope.discover.plan import normalise_archs
 
     archs: tuple[str, ...] = settings.archs

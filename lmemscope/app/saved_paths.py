@@ -1,7 +1,7 @@
-"""A saved report's paths, spelled from the working directory.
+"""Rewrite a saved report's paths relative to the working directory.
 
-A report holds the paths as its run spelled them. A command that is run in another directory finds
-the directory that they start from by the files: their digests are in the report.
+A report stores paths as its run spelled them. A command run in another directory finds their base
+directory by locating the files, whose digests are in the report.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def from_here(report: Report, path: str) -> Report:
-    """A report with the relative paths that its files have from the working directory.
+    """The report, with relative paths as seen from the working directory.
 
     Args:
-        report: as it was read.
-        path: of its file.
+        report: as read.
+        path: the report's file.
     """
     here = os.getcwd()
     digests = _digests(report)
@@ -44,9 +44,9 @@ def from_here(report: Report, path: str) -> Report:
 
 
 def _base(digests: Mapping[str, str | None], here: str, path: str) -> str:
-    """The directory where most files are as they were, else where most are at all.
+    """The directory where most files are unchanged, else where most exist.
 
-    The working directory is asked first, then those above it, then those above the report.
+    The working directory is tried first, then its parents, then the parents of the report.
     """
     best, most = here, (0, 0)
     above = chain(upwards(here), upwards(os.path.dirname(os.path.abspath(path))))
@@ -62,7 +62,7 @@ def _base(digests: Mapping[str, str | None], here: str, path: str) -> str:
 
 
 def _digests(report: Report) -> dict[str, str | None]:
-    """Relative paths of the files that a report was made of, and what they held."""
+    """Relative paths of the files that a report was made from, with their digests."""
     found: dict[str, str | None] = {}
     for unit in report.units:
         found[unit.file] = unit.source_digest

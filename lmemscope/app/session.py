@@ -1,4 +1,4 @@
-"""What one command works with: made once, and passed on."""
+"""The `Session` of a command: its settings, toolchain, store and workers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
-    """A run that the user ended.
+    """Raised when the user stops a run.
 
     Attributes:
-        report: of the units that were done.
-        number: of the signal.
+        report: of the units completed so far.
+        number: the signal's number.
     """
 
     def __init__(self, report: Report, counted: str, number: int) -> None:
@@ -32,15 +32,17 @@ class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
 
 
 class Session:
-    """Settings, and the workers that do the work. Limits of a unit travel in its options.
+    """Settings and the workers that run units, made once per command.
+
+    Time limits travel in a unit's options.
 
     Args:
         settings: what the user asked for.
-        workers: where units run; without any, those that the settings ask for, which end with the
-            session.
-        progress: told as each unit ends.
-        is_program: this process is the command line's: its workers may be forks of it, and go when
-            it ends.
+        workers: where units run; if None, the session opens and closes the workers that the
+            settings name.
+        progress: called as each unit completes.
+        is_program: whether this process belongs to the command line; its workers may then be forks,
+            and exit with it.
     """
 
     def __init__(
@@ -64,25 +66,25 @@ class Session:
             self.workers.shutdown(wait=not self._is_program, cancel_futures=kind is not None)
 
     def anew(self, settings: Settings) -> Session:
-        """One with other settings, and workers of its own."""
+        """A new session with other settings and its own workers."""
         return Session(settings, None, self.progress, is_program=self._is_program)
 
     @cached_property
     def workers(self) -> Executor:
-        """Where units run; opened when they are first asked for.
+        """Where units run; opened on first use.
 
         Raises:
-            LmemscopeError: none can be started, or nobody answers at the executor's address.
+            LmemscopeError: no worker can be started, or the executor's address does not answer.
         """
         return self._given or open_workers(self.settings, forks=self._is_program)
 
     @property
     def at_once(self) -> int:
-        """Tasks that are worth being made of one: other machines would each get all of its file."""
+        """How many tasks to split one unit into; remote machines would each get the whole file."""
         return self.settings.jobs if self.settings.executor is None else 1
 
     def prestart(self, tasks: int) -> None:
-        """Have worker processes ready for so many tasks."""
+        """Start worker processes for this many tasks."""
         from lmemscope.running.pool import WorkerPool
 
         if isinstance(self.workers, WorkerPool):
@@ -90,28 +92,27 @@ class Session:
 
     @property
     def toolchain(self) -> Toolchain:
-        """Where every tool comes from."""
+        """Where each tool is found."""
         from lmemscope.tools.toolchain import Toolchain
 
         return Toolchain(self.settings.toolkit)
 
     @property
     def store(self) -> str | None:
-        """Where results are kept; None where units run on other machines.
+        """Directory of stored results; None if units run on other machines.
 
-        There they have their files under paths of their own: nothing to look up again.
+        There, files have temporary paths, and a lookup by path would find nothing.
         """
         return self.settings.cache if self.settings.executor is None else None
 
     @property
     def moved(self) -> Moved | None:
-        """Where the files of another revision would be in the working tree."""
+        """The mapping from another revision's files to the working tree."""
         return self.settings.moved if self.settings.executor is None else None
 
     @contextmanager
     def readers(self) -> Iterator[Executor]:
-        """Workers that read files here: other machines have none before it is known what is in
-        them."""
+        """Workers that read local files, whose contents decide what other machines are sent."""
         if self.settings.executor is None:
             yield self.workers
             return
@@ -125,20 +126,20 @@ class Session:
 
 
 def open_workers(settings: Settings, *, forks: bool = False) -> Executor:
-    """The workers that settings ask for; the caller shuts them down.
+    """Open the workers that the settings name; the caller shuts them down.
 
     Args:
-        settings: how many, where, and how long each may take for a unit.
+        settings: number and location of the workers, and the time limit per unit.
         forks: whether they may be forks of this process.
 
     Raises:
-        LmemscopeError: nobody answers at the executor's address.
+        LmemscopeError: the executor's address does not answer.
     """
     if settings.executor is not None:
         from lmemscope.running.dask import open_executor
 
         return open_executor(settings.executor, settings.timeout)
-    # A saved report needs none of it.
+    # Imported late: a saved report needs none of it.
     from lmemscope.running.pool import UNITS, WorkerPool
 
     return WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS, forks=forks)

@@ -1,7 +1,7 @@
-"""What the change under review edits of the gate itself, for whoever reviews it.
+"""List the edits that the change under review makes to the gate itself, for its reviewer.
 
-The baseline, comments in sources, databases of builds and the files that run this program come with
-the sources: who is judged may edit them. Each edit that may let something pass is a sentence.
+The baseline, comments in sources, build databases and the files that run this program are versioned
+with the sources, so an author can edit them. Each edit that may let something pass gets a sentence.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 _MOST = 20
 _PROGRAM = b"lmemscope"
 _NAMED = re.compile(rb"(?<!\btool\.)lmemscope(?!\.\w+/\d)")
-"""The program's name, but that of its section in pyproject.toml, or of a document's schema."""
+"""The program's name, except in its section of pyproject.toml or in a document's schema."""
 _RUN_BY_PYTHON = re.compile(
     rb"\bmark\.lmem\b|[(,]\s*lmem\b|[\"']lmemscope\b|\bimport\s+lmemscope\b"
 )
-"""The marker and the fixture of its pytest plugin, the program in a command, and the package."""
+"""The pytest plugin's marker and fixture, the program in a command, and the package name."""
 _DOCUMENT = re.compile(r".*\.(?:md|rst)", re.IGNORECASE)
 
 
 def unbuilt(revision: Revision, report: Report, unchanged: Collection[str]) -> frozenset[str]:
-    """Files with kernels that a change adds or edits, and that no input is or reads.
+    """Files with kernels that a change adds or edits, but that no input includes.
 
     Args:
-        revision: that the change starts from.
+        revision: the change's base.
         report: of a build.
-        unchanged: inputs that were not looked at.
+        unchanged: inputs that were skipped.
     """
     named = chain.from_iterable((u.file, *(u.sources or ())) for u in report.units)
     known = chain.from_iterable(_places(file) for file in (*named, *unchanged))
@@ -62,7 +62,7 @@ def _holds_kernels(path: str) -> bool:
 
 
 def _places(file: str) -> tuple[str, str]:
-    """Where a file lies by its own name, and where it does if that is a link."""
+    """A file's location by its own path, and with links resolved."""
     directory, name = os.path.split(os.path.abspath(file))
     return os.path.join(os.path.realpath(directory), name), os.path.realpath(file)
 
@@ -77,11 +77,11 @@ def edits(
     """Account for each edit since a revision.
 
     Args:
-        revision: that the change starts from.
-        report: of the inputs, as they are now.
-        added: entries of the baseline that the revision's does not have.
-        settings: with the globs that leave files out.
-        unbuilt: files with kernels that no input of the build is or reads.
+        revision: the change's base.
+        report: of the inputs as they are now.
+        added: baseline entries that the revision lacks.
+        settings: holds the globs that exclude files.
+        unbuilt: files with kernels that no input of the build includes.
     """
     yield from map(_edit, _comments(report, revision))
     for one in added[:_MOST]:
@@ -121,7 +121,7 @@ def _edit(text: str) -> Account:
 
 
 def _running(revision: Revision) -> frozenset[str]:
-    """Changed files that may say how this program is run: they name it, or did."""
+    """Changed files that may control how this program is run: they mention it, or did."""
     changed = sorted(revision.changed)
     paths = [path for path in changed if not _is_other(os.path.relpath(path, revision.top))]
     were = revision.contents(paths)
@@ -133,13 +133,13 @@ def _running(revision: Revision) -> frozenset[str]:
 
 
 def _text(path: str) -> bytes:
-    """What a file holds, or nothing where it is no text of ordinary size."""
+    """A file's content; empty unless it is text of ordinary size."""
     is_small = os.path.isfile(path) and os.path.getsize(path) <= LARGEST_TEXT
     return text_beside(path) or b"" if is_small else b""
 
 
 def _is_other(name: str) -> bool:
-    """Whether a changed file is told of otherwise, or runs nothing: its name tells."""
+    """Whether a changed file is reported elsewhere or, judging by its name, runs nothing."""
     if os.path.basename(name) in (DEFAULT_BASELINE, OWN) or is_database(name):
         return True
     return _DOCUMENT.fullmatch(name) is not None or (_is_read(name) and not _is_python(name))
@@ -150,7 +150,7 @@ def _names_of(path: str) -> re.Pattern[bytes]:
 
 
 def _comments(report: Report, revision: Revision) -> Iterator[str]:
-    """Comments that allow and are new; others that are not there any more as they were."""
+    """Allowing comments that are new, and other comments that are gone or changed."""
     looked_at = {unit.file: None for unit in report.units}
     headers = {one.file: None for unit in report.units for one in unit.directives if one.file}
     known = {os.path.realpath(file) for file in (*looked_at, *headers)}
@@ -168,7 +168,7 @@ def _comments(report: Report, revision: Revision) -> Iterator[str]:
             else:
                 new.append((file, line, said))
         gone += ((file, said) for said in sorted(had.elements()))
-    # One that has moved with its kernel says what it said.
+    # A comment that moved with its kernel means the same.
     appeared, vanished = Counter(said for *_, said in new), Counter(said for _, said in gone)
     for file, line, said in new:
         if vanished[said] > 0:
@@ -189,12 +189,12 @@ def _comments(report: Report, revision: Revision) -> Iterator[str]:
 
 
 _Said: TypeAlias = tuple[str, str, str]
-"""Word, kernel and argument of a comment."""
+"""A comment's keyword, kernel and argument."""
 _Comment: TypeAlias = tuple[int, _Said]
 
 
 def _comments_of(file: str, data: bytes) -> list[_Comment]:
-    """The comments of a file with their lines; a text of Python tells no names of kernels."""
+    """The comments of a file with their lines; Python files give no kernel names."""
     from lmemscope.sources.cuda import read_cuda_source
     from lmemscope.sources.encoding import decoded, readable
 
@@ -216,7 +216,7 @@ def _comments_of(file: str, data: bytes) -> list[_Comment]:
 
 
 def _is_read(file: str) -> bool:
-    """Whether a file may hold comments that are read."""
+    """Whether comments in a file are read."""
     kind = kind_of(file)
     return is_cpp_name(file) or (kind is not None and (kind.is_cuda or kind.reads == "imports"))
 

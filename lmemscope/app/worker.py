@@ -1,7 +1,7 @@
-"""A worker's half of a scan: from one unit to its `UnitReport`, found in the store or made now.
+"""Analyse one unit in a worker process, or load its stored `UnitReport`.
 
-Only the report crosses the pipe. The analysis is imported when no report is found: a cached run
-needs none of it.
+Only the report is sent back. The analysis is imported only if no stored report is found: a cached
+run does not need it.
 """
 
 from __future__ import annotations
@@ -49,15 +49,16 @@ EVERYTHING = Wanted()
 """All kernels with their causes, compiled anew."""
 
 _importing = threading.Lock()
-"""A user's own executor may have several threads here at once, and of two that import modules
-which import each other, one may get a module half made."""
+"""A user's executor may run several threads here. If two of them import modules that import each
+other, one can get a half-initialised module."""
 
 
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
-    """Take one unit from its input to its report.
+    """Analyse one unit.
 
     Raises:
-        LmemscopeError: it cannot be analysed; `lmemscope.app.assemble` makes that its `Failure`.
+        LmemscopeError: the unit cannot be analysed; `lmemscope.app.assemble` turns this into its
+            `Failure`.
     """
     with ours(unit):
         if unit.excerpt is not None:
@@ -71,7 +72,7 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
 
 
 def _compiled(unit: Unit, wanted: Wanted) -> UnitReport:
-    """The report of a unit that is compiled, now or by an earlier run."""
+    """The report of a unit that has to be compiled, now or by an earlier run."""
     report = _analysed(unit, wanted, slot_of(unit, wanted), partial(lowered, unit, wanted))
     assert report is not None
     return report
@@ -83,15 +84,15 @@ def _analysed(
     slot: Slot | None,
     lower: Callable[[Debugging], Artifacts | None],
 ) -> UnitReport | None:
-    """The report of a unit, of an earlier run or made now; None where ``lower`` gives none.
+    """The stored report of a unit, or a new one; None if ``lower`` returns None.
 
     Args:
-        unit, wanted: what is asked for.
+        unit, wanted: what is requested.
         slot: where its artefacts are stored.
         lower: makes them.
     """
     projects = Projects()
-    # What shows no advice may well have it.
+    # If advice is not shown, a report that contains it will do.
     enough = (wanted,) if wanted.proposals else (wanted, replace(wanted, proposals=True))
     found = (known_report(slot, unit, one, projects.mentioning) for one in enough)
     known = next(filter(None, found), None) or _completed(slot, unit, wanted, projects)
@@ -118,14 +119,14 @@ def _analysed(
         debugging.begin(artifacts)
         report, key = _pipeline().report_of(artifacts, wanted, prepare(artifacts), debugging)
     report = proposed(report, unit, wanted, read, projects)
-    # A file that was edited since has another key, and an unkeyed input may follow from more.
+    # An edited file gets another key; an unkeyed input may have led to more kernels.
     if slot is not None and slot.key == key:
         keep_report(slot, unit, wanted, report, read, projects.asked)
     return _with_digests(report, unit, wanted)
 
 
 def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
-    """The report of a unit from its build's object; else the object with why it is compiled."""
+    """A unit's report from its build's object file; else the object, and why to compile instead."""
     if unit.built is None:
         return None
     shown = replace(unit.built, path=shown_path(unit.built.path))
@@ -140,15 +141,15 @@ def _of_object(unit: Unit, wanted: Wanted) -> UnitReport | BuiltObject | None:
             return replace(shown, state="compiled", reason=code)
         report = _of_code(code, wanted) if wanted.causes else _of_object_alone(code, wanted)
     except LmemscopeError as error:
-        # Compiling meets what is wrong with the source or the tools, and says so.
+        # Compiling will report the problem with the source or the tools.
         return replace(shown, state="compiled", reason=error.message)
     if report is None:
-        return replace(shown, state="compiled", reason="compiling it here makes other code")
+        return replace(shown, state="compiled", reason="compiling it here gives different code")
     return replace(report, built=shown)
 
 
 def _of_code(code: BuiltCode, wanted: Wanted) -> UnitReport | None:
-    """A report with causes; None where the build's code is not what is made here."""
+    """A report with causes; None if the build's code differs from what is compiled here."""
     if code.is_without_local:
         report = _of_object_alone(code, wanted)
         if not any(one.findings or one.verdict.kind != "clean" for one in report.kernels):
@@ -169,8 +170,8 @@ def analyse_binary(unit: Unit, wanted: Wanted, share: Share = ALL_IMAGES) -> Rea
 
     Args:
         unit: the binary.
-        wanted: what its reports are to hold.
-        share: which images, where several workers read the file.
+        wanted: what its reports should contain.
+        share: which images, if several workers read the file.
 
     Raises:
         LmemscopeError: the file cannot be read at all.
@@ -181,7 +182,7 @@ def analyse_binary(unit: Unit, wanted: Wanted, share: Share = ALL_IMAGES) -> Rea
 
 
 def _pipeline() -> ModuleType:
-    """The analysis, imported now: it takes as long as compiling a small file."""
+    """Import the analysis late: importing takes as long as compiling a small file."""
     with _importing:
         from lmemscope import pipeline
 
@@ -189,7 +190,7 @@ def _pipeline() -> ModuleType:
 
 
 def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
-    """A unit's artefacts: the first step of an analysis, and all that `dump` wants.
+    """A unit's artefacts: the first step of an analysis, and all that `dump` needs.
 
     Raises:
         LmemscopeError: as `analyse_unit`.
@@ -201,7 +202,7 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
 
 
 def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
-    """A report with what tells later whether its files are still what it was made of."""
+    """The report, with digests that later show whether its files have changed."""
     report = replace(report, source_digest=files.digest_of(unit.path))
     if report.frontend not in ("nvrtc", "nvcc") or wanted.moved is not None:
         return report
@@ -209,7 +210,7 @@ def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
         paths = includes.closure(unit.path, unit.options).files
         found = {shown_path(path): includes.digest(path) for path in paths}
     except OSError:
-        # Some of them, or none, would pass for all of them.
+        # A partial or empty list would be taken as complete.
         return report
     return replace(report, sources=found)
 
@@ -217,9 +218,10 @@ def _with_digests(report: UnitReport, unit: Unit, wanted: Wanted) -> UnitReport:
 def _completed(
     slot: Slot | None, unit: Unit, wanted: Wanted, projects: Projects
 ) -> UnitReport | None:
-    """The report of a run that wanted less, with the rest; None where there is none.
+    """A stored report of a run that requested less, completed; None if there is none.
 
-    Quotes are read from the artefacts, and rewrites are asked; nothing is concluded again.
+    Quotations are read from the artefacts and rewrites are asked for advice; the analysis is not
+    repeated.
     """
     for less in _less(wanted):
         known = known_of_less(slot, unit, less, projects.mentioning)
@@ -240,7 +242,7 @@ def _completed(
 
 
 def _less(wanted: Wanted) -> Iterator[Wanted]:
-    """What a run may have wanted whose report can be completed, the nearest first."""
+    """Smaller requests whose stored report can be completed, closest first."""
     if wanted.quotes:
         yield replace(wanted, quotes=())
     if wanted.proposals:
@@ -250,7 +252,7 @@ def _less(wanted: Wanted) -> Iterator[Wanted]:
 
 
 def _with_quotes(report: UnitReport, slot: Slot, unit: Unit, wanted: Wanted) -> UnitReport | None:
-    """A report with lines of its artefacts; None where these are others now."""
+    """The report with quoted lines of its artefacts; None if the artefacts have changed."""
     from lmemscope.analysis.layers import parse
     from lmemscope.lowering.disassembly import quoted
 
@@ -266,16 +268,16 @@ def _with_quotes(report: UnitReport, slot: Slot, unit: Unit, wanted: Wanted) -> 
 def proposed(
     report: UnitReport, unit: Unit, wanted: Wanted, read: set[str], projects: Projects
 ) -> UnitReport:
-    """A report with rewrites' advice, where that is wanted and anything is found.
+    """The report, with advice from the rewrites if it is wanted and there are findings.
 
     Args:
-        report: of the unit.
-        unit, wanted: what was asked for.
-        read: takes the names of the files that are looked into.
-        projects: around the files.
+        report: the unit's report.
+        unit, wanted: what was requested.
+        read: receives the names of the files that are read.
+        projects: the projects around the files.
     """
     findings = (finding for one in report.kernels for finding in one.findings)
-    # What no line is known of, as in most binaries, is in no text that could be rewritten.
+    # Without a source line, as in most binaries, there is nothing to rewrite.
     if not wanted.proposals or not any(one.location or one.related for one in findings):
         return report
     with _importing:
@@ -291,10 +293,10 @@ def propose(
     wanted: frozenset[tuple[str, str, str]],
     cache: str | None = None,
 ) -> tuple[UnitReport, ...]:
-    """Reports of units with rewrites' advice, as of `lmemscope.advising.proposed.with_proposals`.
+    """Reports of units with advice from the rewrites; see `advising.proposed.with_proposals`.
 
     Raises:
-        LmemscopeError: a mistake of ours.
+        LmemscopeError: a bug in lmemscope.
     """
     with ours(results[0][0]):
         with _importing:
@@ -305,7 +307,7 @@ def propose(
 
 @contextlib.contextmanager
 def ours(unit: Unit) -> Iterator[None]:
-    """A mistake of ours must not take the other inputs down, nor pass as the user's."""
+    """Turn a bug in lmemscope into an error of this unit, so that the other units continue."""
     try:
         yield
     except LmemscopeError:

@@ -1,4 +1,4 @@
-"""``lmemscope baseline``: write down what is known."""
+"""``lmemscope baseline``: record the known findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _chosen(report: Report, settings: Settings) -> tuple[str, ...]:
-    """Architectures that were asked for; a cubin has its own, and a library's are among them."""
+    """The architectures requested; a cubin has its own, and a library's must be among them."""
     if not settings.archs:
         return ()
     found = ((unit.arch, unit.frontend != "binary") for unit in report.units if unit.arch)
@@ -34,7 +34,7 @@ def _chosen(report: Report, settings: Settings) -> tuple[str, ...]:
 
 
 def _archs(report: Report, settings: Settings, default: str) -> str:
-    """Which architectures the findings are for, and why."""
+    """The architectures of the findings, and the reason for the choice."""
     from lmemscope.analysis.ranking import arch_order
 
     archs = sorted({unit.arch for unit in report.units if unit.arch}, key=arch_order)
@@ -83,7 +83,7 @@ def command(
             "--kernel would leave the other kernels' findings out of the baseline",
             hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
         )
-    # Not the GPU present: the same sources give the same baseline everywhere.
+    # Not the GPU present: the same sources must give the same baseline on every machine.
     asked = replace(settings, default_archs=(DEFAULT_ARCH,), proposals=False, accesses=False)
     with working(asked) as session:
         report = gathered(paths, session)
@@ -100,7 +100,7 @@ def command(
     known += f", {count(len(made.gaps), 'known gap')}" if made.gaps else ""
     say(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
     if above is not None and above.found and path == DEFAULT_BASELINE:
-        say(f"note: from here `check` takes this baseline now, and no more {above.path}")
+        say(f"note: run from here, `check` now uses this baseline instead of {above.path}")
     for note in report.notes:
         say(f"note: {note}")
     say_failures(report)

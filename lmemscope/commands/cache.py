@@ -1,4 +1,4 @@
-"""``lmemscope cache``: the store of compilers' outputs."""
+"""``lmemscope cache``: show or clear the store of compiler outputs."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _directory() -> str:
     if directory is None:
         raise UsageError(
             "cache",
-            "there is no cache: this user has no home",
-            hint="name a directory in LMEMSCOPE_CACHE_DIR",
+            "there is no cache: this user has no home directory",
+            hint="set LMEMSCOPE_CACHE_DIR to a directory",
         )
     return directory
 

@@ -1,4 +1,4 @@
-"""``lmemscope check``: the gate."""
+"""``lmemscope check``: the gate for CI."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ FORMATS = formats_of(Checked)
 @click.option(
     "--new-since",
     metavar="REV",
-    help="Also accept what the merge base with a git revision has; needs no baseline.",
+    help="Also accept findings of the merge base with a git revision; needs no baseline.",
 )
-@click.option("--allow-incomplete", is_flag=True, help="Pass although evidence is missing.")
+@click.option("--allow-incomplete", is_flag=True, help="Pass even if evidence is missing.")
 @click.option(
     "--trust-configuration",
     is_flag=True,
@@ -58,7 +58,7 @@ FORMATS = formats_of(Checked)
     "--measured",
     metavar="FILE",
     type=click.Path(),
-    help="Also judge a JSON document of `lmemscope measure`; needs --max-local-share.",
+    help="Also check a JSON document from `lmemscope measure`; needs --max-local-share.",
 )
 @click.option(
     "--max-local-share",
@@ -67,7 +67,9 @@ FORMATS = formats_of(Checked)
     metavar="PERCENT",
     help="With --measured: fail if more of a kernel's L1 traffic is local memory.",
 )
-@click.option("--update", is_flag=True, help="Remove findings that are gone from the baseline.")
+@click.option(
+    "--update", is_flag=True, help="Remove findings that no longer exist from the baseline."
+)
 @click.option("--ratchet", is_flag=True, help="Record improvements in the baseline.")
 @format_options(FORMATS)
 @click.option("-v", "--verbose", is_flag=True, help="Also show known and allowed findings.")
@@ -147,7 +149,7 @@ def _refuse_alone(measured: str | None, most: float | None) -> None:
         raise UsageError(
             "usage",
             "--measured and --max-local-share need each other",
-            hint="write --measured measured.json --max-local-share 5%",
+            hint="for example --measured measured.json --max-local-share 5%",
         )
 
 
@@ -158,28 +160,28 @@ def _judged(
     known: Baseline | None,
     asked: Asked,
 ) -> tuple[Checked, Baseline | None]:
-    """The gate's answer to the paths; without any, to nothing."""
+    """The gate's answer for the paths; without paths, an empty answer."""
     from lmemscope.app.gate import judge, measured_alone, settings_as
 
     if not paths:
         return measured_alone(allow_incomplete=asked.allow_incomplete), None
-    # Rewrites are asked about what fails alone; on other machines with all else.
+    # Rewrites are asked only about failures; on other machines, about all findings.
     elsewhere = configuration.settings.executor is not None
     settings = settings_as(known, configuration.settings)
     settings = replace(settings, accesses=False, proposals=elsewhere)
     if any("promoted" in (limit.forbid or ()) for limit in configuration.policy.limits):
-        # An object of its build may hold no PTX, which alone shows it.
+        # Device code embedded as bytes shows only in PTX, which a build's object may lack.
         settings = replace(settings, objects=False)
     with working(settings) as session:
         return judge(paths, session, configuration, file, known, asked)
 
 
 def _write(checked: Checked, sink: Sink, *, verbose: bool) -> None:
-    """The answer in its format; where a file takes that, the text is for whoever watches."""
+    """Write the answer in its format; if that goes to a file, also print the text."""
     sink.show(checked, verbose=verbose)
     if sink.target is not None and sink.format_name != "text":
         Sink(None, "text", sink.color).show(checked, verbose=verbose)
-    # Last: where it cannot be written, the answer has been given all the same.
+    # Last: if it cannot be written, the answer has already been given.
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary and sink.format_name == "github":
         append(summary, FORMATS["markdown"].write(checked, Presentation()))

@@ -1,4 +1,4 @@
-"""``lmemscope doctor``: which tools there are, and whether they belong together."""
+"""``lmemscope doctor``: which tools are installed, and whether they are compatible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lmemscope dump``: the artefacts themselves."""
+"""``lmemscope dump``: print the artefacts themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lmemscope.model import Artifacts
 
 _KINDS = ("ptx", "sass", "cubin", "log")
 _IGNORED = {"linked": "--link", "lto": "--lto", "executor": "--executor"}
-"""Options of what compiles that mean nothing for the artefacts of one input."""
+"""Compile options that have no effect on one input's artefacts."""
 
 _LOCAL_PTX = (
     "ld.local",
@@ -57,7 +57,7 @@ def command(
     from lmemscope.app.execute import lower_all
 
     if kind is None:
-        raise UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}")
+        raise UsageError("usage", "nothing to dump", hint=f"choose one of --{', --'.join(_KINDS)}")
     if kind == "cubin" and target is None and sys.stdout.isatty():
         raise UsageError("usage", "a cubin is binary", hint="write it with -o FILE")
     ignored = [flag for name, flag in _IGNORED.items() if is_typed(name)]
@@ -87,14 +87,14 @@ def command(
 
 
 class _NoMatchError(LmemscopeError):
-    """A unit has none of the kernels that were named; another of the same file may have."""
+    """A unit has none of the named kernels; another unit of the file may have them."""
 
 
 def _contents(kind: str, lowered: Sequence[Artifacts], kernels: tuple[str, ...]) -> list[bytes]:
-    """What is shown of each unit that has a kernel that was named.
+    """The output for each unit that has a named kernel.
 
     Raises:
-        LmemscopeError: none has, or what is asked for is not there.
+        LmemscopeError: no unit has one, or the artefact is missing.
     """
     outputs: list[bytes] = []
     missed: _NoMatchError | None = None
@@ -113,7 +113,7 @@ def _content(kind: str, artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes
     from lmemscope.formats.cubin import Cubin
 
     if kind != "log":
-        # What is empty for want of an instance answers nothing; the log may say why.
+        # Empty output because nothing is instantiated is not an answer; the log may explain it.
         check_templates(artifacts, Cubin(artifacts.cubin), [])
     if kind == "cubin":
         return artifacts.cubin
@@ -134,8 +134,8 @@ def _ptx(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
     if text is None:
         raise LmemscopeError(
             "dump",
-            f"{artifacts.unit.input} carries no PTX text",
-            hint="cubins carry it when they are compiled with -lineinfo",
+            f"{artifacts.unit.input} contains no PTX text",
+            hint="a cubin contains it if compiled with -lineinfo",
         )
     text = text.rstrip(b"\0")
     if not kernels:
@@ -180,7 +180,7 @@ def _no_match(artifacts: Artifacts, kernels: tuple[str, ...]) -> _NoMatchError:
 
 
 def shown(kind: str, outputs: list[bytes], color: bool) -> str:
-    """As a terminal or a log may have it; a file that ``-o`` names gets the bytes themselves."""
+    """The output for a terminal or a log; a file named by ``-o`` gets the unchanged bytes."""
     marks = {"ptx": _LOCAL_PTX, "sass": _LOCAL_SASS, "log": _LOCAL_LOG}[kind]
     made = []
     for output in outputs:

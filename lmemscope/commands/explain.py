@@ -1,4 +1,4 @@
-"""``lmemscope explain``: why a kernel uses local memory, for someone who never heard of it."""
+"""``lmemscope explain``: why a kernel uses local memory, for readers new to the topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lmemscope.model import Report
 
 _MOST = 5
-"""Templates that are explained in full where none is named."""
+"""Number of templates explained in full if no kernel is named."""
 
 
 @click.command(name="explain")
@@ -96,7 +96,7 @@ def command(
 
 
 def _write(report: Report, color: str, *, everything: bool, most: int | None, path: str) -> None:
-    """The text of all kernels, or of those that use local memory."""
+    """The text for all kernels, or for those that use local memory."""
     from lmemscope.exporters.explanation import Explainer
     from lmemscope.exporters.explanations import explanations
 
@@ -121,7 +121,7 @@ def _write(report: Report, color: str, *, everything: bool, most: int | None, pa
 
 
 def _complain(report: Report) -> None:
-    """Say what failed, and why units hold no kernel at all."""
+    """Print what failed, and why units have no kernel."""
     for unit in report.units:
         if unit.failure is not None:
             complain(unit.failure)
@@ -131,7 +131,7 @@ def _complain(report: Report) -> None:
 
 
 def _say_unmatched(report: Report, path: str, glob: str) -> None:
-    """One error for all units that could be read, with what may have been meant."""
+    """One error for all readable units without a match, with suggestions."""
     from lmemscope.formats.kernel_names import nearest_names
 
     readable = [unit for unit in report.units if unit.failure is None]

@@ -1,4 +1,4 @@
-"""``lmemscope fix``: rewrites that remove local memory, each proven by compiling it."""
+"""``lmemscope fix``: try rewrites that remove local memory, and prove each by compiling it."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def command(
     if run_it != bool(argv):
         raise UsageError(
             "usage",
-            "--run takes a command behind --" if run_it else f"unexpected argument {argv[0]}",
-            hint="write --run -- make check",
+            "--run needs a command after --" if run_it else f"unexpected argument {argv[0]}",
+            hint="for example --run -- make check",
         )
     program = Program(argv, rtol) if argv else None
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
@@ -131,11 +131,11 @@ def _say_where_it_applies(report: FixReport) -> None:
 
     base = base_of(report.chosen.edits, os.getcwd())
     if base != os.getcwd():
-        say(f"note: names in the patch begin at {base}: git -C {base} apply", err=True)
+        say(f"note: paths in the patch are relative to {base}: git -C {base} apply", err=True)
 
 
 def _late(report: FixReport) -> str:
-    """How many findings have no verdict, and what gives them one."""
+    """The number of findings without a verdict, and how to get one."""
     late = count(report.undecided, "finding")
     return f"{late}: no rewrite was compiled in its time; --timeout SECONDS gives them more"
 
@@ -155,19 +155,19 @@ def _write(report: FixReport, *, force: bool) -> None:
     """Write the patched files.
 
     Raises:
-        UsageError: a file has changes that are not committed.
+        UsageError: a file has uncommitted changes.
     """
     from lmemscope.fixing.apply import changed_since_commit, write
 
     if not report.chosen.edits:
-        say("Nothing is written: no rewrite is offered.", err=True)
+        say("Nothing written: no rewrite is offered.", err=True)
         return
     dirty = [] if force else changed_since_commit(report.chosen.edits)
     if dirty:
         raise UsageError(
             "apply",
             f"not written: {', '.join(dirty)} has changes that are not committed",
-            hint="commit or stash them, or say --force",
+            hint="commit or stash them, or use --force",
         )
     compiled = [one for unit in report.units for one in unit.files or ()]
     for name in write(report.chosen, compiled):

@@ -1,6 +1,6 @@
-"""The click group, the program's front page; each command is a module beside this one.
+"""The click group and its front page; each command is a module beside this one.
 
-Commands are imported when they run: ``--help`` must not pay for a compiler binding.
+Commands are imported when they run, so that ``--help`` does not load a compiler binding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMMANDS = {
     "tune": "Show what each register cap costs in spills and gains in occupancy.",
     "scan": "Show which kernels use local memory, as a table or a report.",
 }
-"""Name and one-line help of each command; the module of the same name holds it."""
+"""Name and one-line help of each command; the module has the same name."""
 
 EXIT_CODES = """\b
 Exit codes:
@@ -47,14 +47,14 @@ _ARGUMENTS = f"{__name__}.arguments"
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands' names and help lines without importing them."""
+    """A group that lists its commands and their help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, sorted."""
         return sorted(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command's module now."""
+        """Import a command's module and return the command."""
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"lmemscope.commands.{cmd_name}").command
@@ -67,7 +67,7 @@ class LazyGroup(click.Group):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Read the arguments; what click says of wrong ones quotes them visibly."""
+        """Parse the arguments; click's errors quote them with control characters made visible."""
         typed = tuple(args)
         try:
             context = super().make_context(info_name, args, parent, **extra)
@@ -79,29 +79,29 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names; an error says which may be meant."""
+        """The command named by the first argument; the error suggests similar names."""
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             raise _UnknownCommandError(args, ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what click says of wrong arguments quotes them visibly."""
+        """Run the command; click's errors quote arguments with control characters made visible."""
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
             _refuse(error, ctx.meta[_ARGUMENTS])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in ``--help``, from the table instead of from the commands."""
+        """The command list for ``--help``, from the table rather than from the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _COMMANDS[name]) for name in self.list_commands(ctx)])
 
 
 class _UnknownCommandError(click.UsageError):
-    """The first argument is no command.
+    """The first argument is not a command.
 
     Attributes:
-        hint: what may be meant, or None.
+        hint: a suggestion, or None.
     """
 
     def __init__(self, arguments: Sequence[str], ctx: click.Context) -> None:

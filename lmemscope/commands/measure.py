@@ -1,4 +1,4 @@
-"""``lmemscope measure``: the counters of a run on a GPU, by kernel, variable and cause."""
+"""``lmemscope measure``: GPU counters of a run, by kernel, variable and cause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lmemscope.model import Measurement
 FORMATS = formats_of(Measurement)
 _MOST_LAUNCHES = 1000
 _SIGNALS = 128
-"""What a shell adds to the number of the signal that ended a program."""
+"""Added to the number of the signal that ended a program, as shells do."""
 
 
 @click.command(name="measure")
@@ -115,7 +115,7 @@ def command(
     if bool(argv) == bool(profiles):
         raise UsageError(
             "usage",
-            "measure runs a program, or reads profiles, and not both"
+            "measure either runs a program or reads profiles, not both"
             if argv
             else "measure needs a program to run, or a profile",
             hint="write lmemscope measure -- ./app, or --import FILE.ncu-rep",
@@ -138,7 +138,7 @@ def command(
 
 
 def _status(status: int | None) -> int:
-    """A program's exit status as a shell has it."""
+    """A program's exit status as a shell reports it."""
     if status is None:
         return 0
     return status if status >= 0 else _SIGNALS - status

@@ -1,4 +1,4 @@
-"""Flags made from the declared options, and their way into a command's arguments."""
+"""Make click flags from the declared options, and pass their values to a command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = frozenset(row.name for row in (*OPTIONS, *LIMIT))
 _UNSAID = frozenset({ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP})
 _TYPED = f"{__name__}.typed"
 _PATHS = frozenset({"FILE", "DIR"})
-"""Stand-ins for values that a shell completes as paths."""
+"""Value placeholders that shells complete as paths."""
 
 _COLOR = click.option(
     "--color",
@@ -30,11 +30,11 @@ _COLOR = click.option(
 )
 
 path_argument = functools.partial(click.argument, type=click.Path(), required=True)
-"""An argument that a shell completes as a path."""
+"""A path argument with shell completion."""
 
 
 def format_options(formats: Iterable[str]) -> Callable[[Function], Function]:
-    """Add ``--format`` and ``-o``; they arrive as ``format_name`` and ``target``."""
+    """Add ``--format`` and ``-o``, passed as ``format_name`` and ``target``."""
     words = list(formats)
     choice = click.option(
         "--format",
@@ -48,23 +48,23 @@ def format_options(formats: Iterable[str]) -> Callable[[Function], Function]:
 def output_option(
     help_: str = "Write to FILE.", *, required: bool = False
 ) -> Callable[[Function], Function]:
-    """Add ``-o``; it arrives as ``target``."""
+    """Add ``-o``, passed as ``target``."""
     names = ("-o", "--output", "target")
     return click.option(*names, metavar="FILE", required=required, type=click.Path(), help=help_)
 
 
 def block_option_saying(help_: str) -> Callable[[Function], Function]:
-    """Add ``--block``; it arrives as ``block``."""
+    """Add ``--block``, passed as ``block``."""
     return click.option("--block", type=click.IntRange(1, LARGEST_BLOCK), metavar="N", help=help_)
 
 
 block_option = block_option_saying(
-    "Assume at most N threads per block where neither launches nor __launch_bounds__ say it."
+    "Assume at most N threads per block if neither launches nor __launch_bounds__ set it."
 )
 
 
 def fix_options(function: Function) -> Callable[..., Any]:
-    """Add what says where proven fixes come from; it arrives as ``fixes``."""
+    """Add the options that select a source of proven fixes, passed as ``fixes``."""
 
     @click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
     @click.option(
@@ -87,31 +87,31 @@ def fix_options(function: Function) -> Callable[..., Any]:
 
 
 def compile_options(function: Function, **changes: dict[str, Any]) -> Function:
-    """Add the flags of every command that compiles; they arrive as one ``settings``.
+    """Add the flags of every command that compiles, passed as one ``settings``.
 
     Args:
         function: the command.
-        changes: by the option's name, as of `flag`.
+        changes: by the option's name, as for `flag`.
     """
     return _reading(_flagged(_COLOR(function), "compile", **changes), "settings")
 
 
 def configured_options(function: Function) -> Function:
-    """As `compile_options`; what the gate needs arrives with them, as one ``configuration``."""
+    """As `compile_options`, and pass the gate's options as one ``configuration``."""
     return _reading(_flagged(_COLOR(function), "compile"), "configuration")
 
 
 def group_options(group: Group) -> Callable[[Function], Function]:
-    """Add the flags of one group; a decorator below this one reads them."""
+    """Add the flags of one group; a decorator below this one must read them."""
     return lambda function: _flagged(function, group)
 
 
 def flag(row: Row, **changes: Any) -> Callable[[Function], Function]:
-    """The click option of a declared option; its value arrives checked.
+    """The click option for a declared option; its value is passed checked.
 
     Args:
         row: with at least one flag.
-        changes: to what `click.option` is given; ``name`` is the parameter's.
+        changes: to the arguments of `click.option`; ``name`` is the parameter's name.
     """
     kind = row.kind
     made: dict[str, Any] = {"help": row.help, "metavar": row.metavar, "callback": _checking(row)}
@@ -134,12 +134,12 @@ def flag(row: Row, **changes: Any) -> Callable[[Function], Function]:
 
 
 def is_typed(name: str) -> bool:
-    """Whether the current command line gives an option; else the configuration does, or nobody."""
+    """Whether the command line gives an option, as opposed to the configuration or nobody."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def typed() -> Mapping[str, Any]:
-    """The declared options that the current command line gives, by name, unchecked as typed."""
+    """The declared options given on the command line, by name, unchecked as typed."""
     given: Mapping[str, Any] = click.get_current_context().meta.get(_TYPED, {})
     return given
 
@@ -157,7 +157,7 @@ def _rows(group: Group) -> Iterator[Row]:
 
 
 def _reading(function: Function, argument: str) -> Function:
-    """Replace a command's flags by what they and the configuration file say together."""
+    """Replace a command's flags by the settings that they form with the configuration file."""
 
     @functools.wraps(function)
     def command(**values: Any) -> Any:
@@ -177,7 +177,7 @@ def _reading(function: Function, argument: str) -> Function:
 
 
 def _admitted(name: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    # Few configurations hold arguments to tools.
+    # Imported late: few configurations hold arguments for tools.
     from lmemscope.discover.found_arguments import admitted
 
     return admitted(name, words)
@@ -185,11 +185,11 @@ def _admitted(name: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple
 
 def _checking(row: Row) -> Callable[[click.Context, click.Parameter, Any], Any]:
     place = Place(row.flag)
-    # A switch that only has its negative form is given when it is off.
+    # A switch that has only a negative form counts as given when it is off.
     negative = row.flag.startswith("--no-")
 
     def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        # Click 8.4.0 says where a value is from only after its callback.
+        # Until click 8.4.0, the source of a value is known only after its callback.
         unsaid = value is None or context.get_parameter_source(parameter.name or "") in _UNSAID
         if unsaid or context.resilient_parsing:
             return value
@@ -206,7 +206,7 @@ def _checking(row: Row) -> Callable[[click.Context, click.Parameter, Any], Any]:
 
 
 def _offering(words: Callable[[], Iterable[str]]) -> Callable[[Any, Any, str], list[str]]:
-    """For ``shell_complete``: the words that begin as what was typed."""
+    """A ``shell_complete`` function: the words that start with what was typed."""
     return lambda context, parameter, incomplete: [
         word for word in words() if word.startswith(incomplete)
     ]
@@ -222,7 +222,7 @@ _COMPLETED = {"arch": {"shell_complete": _offering(_archs)}}
 
 
 def package_option(function: Function) -> Function:
-    """The option that names installed packages; `with_packages` says what they stand for."""
+    """Add the option that names installed packages; see `with_packages`."""
     return click.option(
         "--package",
         "packages",
@@ -233,10 +233,10 @@ def package_option(function: Function) -> Function:
 
 
 def with_packages(paths: tuple[str, ...], packages: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths that a command was given, and the files of packages.
+    """The command's paths, and the files of the named packages.
 
     Raises:
-        UsageError: a package is not installed, or holds no library.
+        UsageError: a package is not installed, or contains no library.
     """
     if not packages:
         if not paths:

@@ -1,4 +1,4 @@
-"""Where a command's output goes and in which format."""
+"""Choose a command's output file and format, and write to it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from lmemscope.exporters.formats import Document, Format, render
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """A checked destination: what is wrong with it is said before anything is compiled.
+    """An output destination, checked before anything is compiled.
 
     Attributes:
         target: a file, or None for standard output.
         format_name: one of the command's formats.
-        color: whether output may hold escape sequences.
+        color: whether output may contain escape sequences.
     """
 
     target: str | None
@@ -46,11 +46,11 @@ class Sink:
         Args:
             target: ``-o``, or None.
             format_name: ``--format``, or None to choose by the target's ending.
-            formats: of the command; None where ``format_name`` is its only one.
+            formats: the command's formats; None if ``format_name`` is the only one.
             color: ``--color``.
 
         Raises:
-            UsageError: the ending stands for no format, or the file cannot be written.
+            UsageError: the ending matches no format, or the file cannot be written.
         """
         if format_name is None:
             format_name = _format_of(target, formats or {})
@@ -75,14 +75,14 @@ class Sink:
 
     @property
     def width(self) -> int | None:
-        """Columns of the terminal that is written to; None for a pipe or a file."""
+        """Columns of the output terminal; None for a pipe or a file."""
         if self.target is not None or not sys.stdout.isatty():
             return None
-        # A terminal that does not say how wide it is has 0 columns.
+        # A terminal of unknown width reports 0 columns.
         return click.get_current_context().terminal_width or os.get_terminal_size().columns or 80
 
     def show(self, document: Document, **how: Any) -> None:
-        """Write a document in the sink's format and width; ``how`` as in `Presentation`.
+        """Write a document in the chosen format and width; ``how`` as in `Presentation`.
 
         Raises:
             OutputError: as `write`.
@@ -93,11 +93,11 @@ class Sink:
         self.write(render(document, self.format_name, **how))
 
     def write(self, content: str | bytes) -> None:
-        """Write everything.
+        """Write the complete content.
 
         Raises:
-            OutputError: a full disk, or a directory that has vanished meanwhile. The file is then
-                as it was. What becomes of standard output is known at the end: `streams`.
+            OutputError: the disk is full, or the directory has disappeared; the file is then
+                unchanged. Errors on standard output are found at exit: see `streams`.
         """
         if self.target is None:
             click.echo(content, nl=False, color=self.color)
@@ -107,13 +107,13 @@ class Sink:
         try:
             whole.write(self.target, content)
         except BrokenPipeError:
-            pass  # a pipe whose reader has seen enough
+            pass  # the reader of a pipe has seen enough
         except OSError as error:
             raise _unwritten(self.target, error, "name another file with -o") from error
 
 
 def append(path: str, text: str | bytes) -> None:
-    """Add to a file that others write too.
+    """Append to a file that other programs write too.
 
     Raises:
         OutputError: it cannot be written.
@@ -138,34 +138,34 @@ def _format_of(target: str | None, formats: Mapping[str, Format]) -> str:
     named = context is not None and "format_name" in context.params
     raise _unusable(
         f"the ending of {target} names no format",
-        f"use one of {known}{', or say --format' if named else ''}",
+        f"use one of {known}{', or use --format' if named else ''}",
     )
 
 
 def color_wanted(color: str, target: str | None) -> bool:
-    """Whether output may hold escape sequences: ``--color``, else a terminal without NO_COLOR."""
+    """Whether output may hold escape sequences: ``--color``, else on terminals without NO_COLOR."""
     if color != "auto":
         return color == "always"
     return target is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 _SINKS = tuple(os.makedev(1, minor) for minor in (3, 5, 7))
-"""``/dev/null``, ``zero`` and ``full``, by Linux's list of devices: they answer at once."""
+"""Linux device numbers of ``/dev/null``, ``zero`` and ``full``, which never block."""
 
 _OPEN = re.compile(r"/(?:dev/fd|proc/self/fd)/(\d{1,9})")
 _LINKS = 40
 
 
 def _never_written(target: str) -> str | None:
-    """Why nothing may ever take what is written there, or None.
+    """Why a target may block forever, or None if it cannot.
 
-    A pipe by name waits for somebody who opens it, and a device may be anything. What the program
-    was given open, somebody has opened: ``/dev/stdout``, and ``/dev/fd/63`` for a shell's ``>(…)``.
+    A named pipe waits for a reader, and a device may do anything. A descriptor that the program
+    inherited has been opened by someone: ``/dev/stdout``, or ``/dev/fd/63`` for a shell's ``>(…)``.
     """
     descriptor = _descriptor_of(target)
     if descriptor is not None:
         try:
-            # What the program opened for itself is not handed on, and is no output.
+            # A descriptor that the program opened itself is not inheritable, and not an output.
             is_given = descriptor <= 2 or os.get_inheritable(descriptor)
         except OSError:
             is_given = False
@@ -184,7 +184,7 @@ def _never_written(target: str) -> str | None:
 
 
 def _descriptor_of(target: str) -> int | None:
-    """The number of the open file that a path stands for, links followed; None for other paths."""
+    """The number of the open descriptor that a path refers to, links followed; None for others."""
     path = os.path.abspath(target)
     for _ in range(_LINKS):
         found = _OPEN.fullmatch(path)

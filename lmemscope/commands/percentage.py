@@ -1,4 +1,4 @@
-"""A percentage on the command line."""
+"""A percentage as a command-line type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Percentage(click.ParamType[float]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The part of a whole that a text says."""
+        """Convert text to a fraction."""
         if isinstance(value, float):
             return value
         try:

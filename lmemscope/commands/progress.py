@@ -1,4 +1,4 @@
-"""How far a run is, on standard error: a bar on a terminal, elsewhere a line a minute."""
+"""Show progress on standard error: a bar on a terminal, otherwise a line per minute."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _MINUTE = 60.0
 
 @contextmanager
 def shown(interval: float = _MINUTE) -> Iterator[Progress]:
-    """Show what is told to the function that this gives.
+    """Show what is reported to the function that this yields.
 
     Args:
-        interval: seconds between the lines of a run that no terminal shows. Nothing is said of a
-            run that ends before.
+        interval: seconds between lines if there is no terminal. A run that ends sooner prints none.
     """
     with _bar() if sys.stderr.isatty() else _lines(interval) as told:
         yield told
@@ -35,13 +34,13 @@ def shown(interval: float = _MINUTE) -> Iterator[Progress]:
 
 @contextmanager
 def _lines(interval: float) -> Iterator[Progress]:
-    """A line now and then, by a thread of its own: a single input may take minutes."""
+    """Lines printed by a separate thread: a single input may take minutes."""
     started = time.monotonic()
     latest: list[tuple[int, int, int]] = []
     ended = threading.Event()
 
     def tell(done: int, total: int, name: str, failed: int = 0) -> None:
-        # Not before: workers are forked by then.
+        # Start the thread only after the workers have been forked.
         if not latest:
             threading.Thread(target=report, daemon=True).start()
         latest[:] = [(done, total, failed)]
@@ -61,7 +60,7 @@ def _lines(interval: float) -> Iterator[Progress]:
 
 @contextmanager
 def _bar() -> Iterator[Progress]:
-    """A bar with rate and time left, from the first thing told on: workers are forked by then."""
+    """A bar with rate and time left, drawn after the first report: workers are forked by then."""
     with ExitStack() as stack:
         started = time.monotonic()
         bar: Bar | None = None
@@ -72,7 +71,7 @@ def _bar() -> Iterator[Progress]:
                 bar = stack.enter_context(_columns())
                 bar.add_task("", total=None, rate="")
             if done == 0:
-                # What begins now, such as trials behind the analysis, has a pace of its own.
+                # A new phase, such as trials after the analysis, has its own rate.
                 started = time.monotonic()
                 bar.reset(bar.task_ids[0], total=total)
             rate = done / max(time.monotonic() - started, 1e-3)

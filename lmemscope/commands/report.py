@@ -1,4 +1,4 @@
-"""``lmemscope report``: a full report as a file, from inputs or from a saved one."""
+"""``lmemscope report``: write a full report to a file, from inputs or a saved report."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def command(
     from lmemscope.fixing.gathered import gathered_with_fixes
 
     sink = Sink.open(target, formats=FORMATS, color=color)
-    # A report is read beside the source: machine code belongs in it, whatever its format.
+    # Readers compare a report with the source, so it quotes SASS in every format.
     with working(replace(settings, quotes=("sass",), accesses=accesses)) as session:
         report, notes = gathered_with_fixes(paths, session, fixes)
     for note in notes:

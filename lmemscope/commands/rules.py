@@ -1,4 +1,4 @@
-"""``lmemscope rules``: the list of rules, or one rule's page."""
+"""``lmemscope rules``: list the rules, or show one rule's page."""
 
 from __future__ import annotations
 

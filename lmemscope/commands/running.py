@@ -1,4 +1,4 @@
-"""What analysing commands do alike: open a session, show progress, choose the exit code."""
+"""Helpers for commands that analyse: open a session, show progress, choose the exit code."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
 def working(
     settings: Settings, interrupted: Callable[[Interrupted], None] | None = None
 ) -> Iterator[Session]:
-    """A session that shows how far it is; where the user ends the run, the program ends.
+    """A session with progress display; if the user interrupts it, the program exits.
 
     Args:
         settings: of the command.
-        interrupted: shows what is done by then; without it nothing is shown, for half a report
+        interrupted: shows the results so far; without it nothing is shown, because half a report
             decides nothing.
     """
     from lmemscope.app.session import Interrupted, Session
@@ -42,14 +42,14 @@ def working(
 
 
 def exit_code(*reports: Report) -> int:
-    """0, whatever was found; 3 when a unit or a link failed."""
+    """0 whatever was found; 3 if a unit or a link failed."""
     units = (unit.failure for report in reports for unit in report.units)
     links = (link.failure for report in reports for link in report.links)
     return EXIT_INCOMPLETE if any((*units, *links)) else EXIT_CLEAN
 
 
 def say_failures(*reports: Report) -> None:
-    """A line for each unit that failed, to standard error."""
+    """Print a line to standard error for each unit that failed."""
     for report in reports:
         for unit in report.units:
             if unit.failure is not None:

@@ -1,7 +1,7 @@
-"""What a command says beside its report: notes, errors, figures; foreign text is made visible.
+"""Print notes, errors and figures beside a report, with foreign text made visible.
 
-No command writes to a stream in another way, but for `lmemscope.commands.output.Sink`, which takes
-what an exporter made.
+Commands write to streams only through this module, except for `lmemscope.commands.output.Sink`,
+which writes what an exporter made.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def say(*parts: Part, err: bool = False) -> None:
-    """Lines; a string is one line of foreign text, whatever it holds."""
+    """Print parts as lines; a string becomes a single line of foreign text."""
     click.echo(document(parts), nl=False, err=err)
 
 
 def show(text: str) -> None:
-    """What was made for a terminal."""
+    """Print text that is already prepared for a terminal."""
     click.echo(text, nl=False, color=True)
 
 
 def complain(error: LmemscopeError | Failure) -> None:
-    """What went wrong and what to do, to standard error."""
+    """Print an error and its hint to standard error."""
     made = led(f"error: [{error.stage}] ", error.message)
     if error.log:
         made += [part for one in error.log.splitlines() for part in lines(one, "  ")]
@@ -39,7 +39,7 @@ def complain(error: LmemscopeError | Failure) -> None:
 
 
 def refuse(error: click.ClickException, hint: str | None = None) -> NoReturn:
-    """End with an error of click's own, which quotes arguments, as click does, but visibly."""
+    """Exit with a click error, as click does, but with quoted arguments made visible."""
     told = io.StringIO()
     error.show(told)
     say(*lines(told.getvalue().rstrip("\n")), err=True)

@@ -91,7 +91,7 @@ def command(
             explaining=explaining(paths, settings, typed()),
         )
 
-    # The table shows no advice.
+    # The table does not show advice.
     settings = replace(settings, proposals=sink.format_name != "table", accesses=accesses)
     with working(settings, interrupted=lambda stop: show(stop.report)) as session:
         report = gathered(paths, session)

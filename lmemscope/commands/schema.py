@@ -1,4 +1,4 @@
-"""``lmemscope schema``: the published JSON Schema of what the program writes."""
+"""``lmemscope schema``: print the JSON Schema of a document that the program writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMAS = {
     "report": "lmemscope.model:Report",
     "tune": "lmemscope.model:TuneReport",
 }
-"""Name and structure of each document; a line here is all that a new one needs."""
+"""Name and structure of each document; add a line here for a new one."""
 
 
 @click.command(name="schema")
@@ -48,7 +48,7 @@ def command(name: str | None) -> None:
 
 
 def structure(name: str) -> type[Struct]:
-    """The structure of a document of `SCHEMAS`."""
+    """The structure of a document in `SCHEMAS`."""
     module, _, attribute = SCHEMAS[name].partition(":")
     found: type[Struct] = getattr(importlib.import_module(module), attribute)
     return found

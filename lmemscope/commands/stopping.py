@@ -1,8 +1,8 @@
-"""What the signals do that tell a program to end: Ctrl-C, ``kill``, a terminal that closes.
+"""Handle signals that end the program: Ctrl-C, ``kill``, a closing terminal.
 
-The first one unwinds the program, so that what is done can be shown and what was begun is taken
-back. A second one, or one that does not get through in time, ends it where it is. Workers end with
-this process, whatever ends it (`lmemscope.tools.lifeline`). The exit code is that of the signal.
+The first signal unwinds the program, so that it can show results and remove what it started. A
+second one, or one that is not handled in time, ends it immediately. Workers end with this process
+however it ends (`lmemscope.tools.lifeline`). The exit code is the signal's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.02
 
 
 class Ending:
-    """How this process ends: the signal that told it to, and the directory that goes with it."""
+    """How this process ends: the signal received, and the temporary directory to remove."""
 
     def __init__(self) -> None:
         self._received: int | None = None
@@ -34,13 +34,13 @@ class Ending:
         self._owner = os.getpid()
 
     def install(self) -> None:
-        """Take the signals that nobody has told the program to ignore, as ``nohup`` does."""
+        """Handle the signals, except those the program was told to ignore (as by ``nohup``)."""
         for number in _SAID:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._on_signal)
 
     def make_directory(self) -> None:
-        """Put all temporary files of this process and of what it starts into one directory.
+        """Put all temporary files of this process and its children into one directory.
 
         Raises:
             LmemscopeError: there is no place for temporary files.
@@ -59,22 +59,22 @@ class Ending:
         tempfile.tempdir = os.environ["TMPDIR"] = made
 
     def finish(self) -> None:
-        """Remove what is temporary: the last thing a run does."""
+        """Remove temporary files: the last action of a run."""
         if self._directory is None or self._owner != os.getpid():
             return
         for _ in range(_TRIES):
             shutil.rmtree(self._directory, ignore_errors=True)
             if not os.path.exists(self._directory):
                 return
-            # A process that is being ended may still have made a file.
+            # A process that is ending may still create a file.
             time.sleep(_PAUSE_SECONDS)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._received is not None:
             self._abandon(number, frame)
         self._received = number
-        # Code that was interrupted here may swallow the exception: C code, an import, and a
-        # finalizer, of which Python would tell.
+        # C code, an import or a finalizer that was interrupted may swallow the exception; Python
+        # would report that.
         sys.unraisablehook = lambda _: None
         signal.signal(signal.SIGALRM, self._abandon)
         signal.setitimer(signal.ITIMER_REAL, _GRACE_SECONDS)
@@ -91,16 +91,16 @@ class Ending:
 
 
 def said(number: int) -> str:
-    """What happened, in a word."""
+    """A word for what happened."""
     return _SAID.get(signal.Signals(number), "stopped")
 
 
 def exit_code(number: int) -> int:
-    """As shells have it: 130 for Ctrl-C, 143 for ``kill``, 129 for a terminal that closed."""
+    """The exit code used by shells: 130 for Ctrl-C, 143 for ``kill``, 129 for a closed terminal."""
     return 128 + number
 
 
 def take_time() -> None:
-    """The signal got through and the workers are gone; showing what is done may take longer."""
+    """Allow more time: the signal was handled, workers are gone, and results are being shown."""
     if signal.getitimer(signal.ITIMER_REAL)[0]:
         signal.setitimer(signal.ITIMER_REAL, _SHOWING_SECONDS)

@@ -1,7 +1,7 @@
-"""Standard output, held back until the command's exit code is known, and what it lacks escaped.
+"""Hold back standard output until the exit code is known, and escape what it cannot encode.
 
-A reader that goes away (``| head``) is no error and must not change what a gate says; a full disk
-is one. Held back, the text is written once, and both are seen in one place.
+A reader that closes early (``| head``) is not an error and must not change the gate's exit code; a
+full disk is one. Because the text is written once, at the end, both are handled in one place.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import select
 import sys
 
 ESCAPED = "lmemscope.visible"
-"""How text is encoded that may hold what the encoding lacks: see `visible`."""
+"""Encoding error handler for text with unencodable characters: see `visible`."""
 
 
 class HeldOutput(io.BytesIO):
-    """What was written to standard output so far.
+    """What has been written to standard output so far.
 
     Args:
         is_closed: whether the program was started without a standard output.
@@ -28,11 +28,11 @@ class HeldOutput(io.BytesIO):
         self._is_closed = is_closed
 
     def isatty(self) -> bool:
-        """Whether the text will be shown on a terminal."""
+        """Whether the text will go to a terminal."""
         return os.isatty(1)
 
     def pass_on(self, descriptor: int = 1) -> str | None:
-        """Write everything; why that failed, or None. A reader that went away is no failure."""
+        """Write everything; return why that failed, or None. A closed reader is not a failure."""
         left = self.getbuffer()
         if left and self._is_closed:
             return "it is closed"
@@ -40,7 +40,7 @@ class HeldOutput(io.BytesIO):
             try:
                 left = left[os.write(descriptor, left) :]
             except BlockingIOError:
-                # Whoever shares the terminal or pipe has made it so.
+                # Another process sharing the terminal or pipe has made it non-blocking.
                 select.select([], [descriptor], [])
             except BrokenPipeError:
                 return None
@@ -52,7 +52,7 @@ class HeldOutput(io.BytesIO):
 def take_over() -> HeldOutput:
     """Hold back standard output; a closed standard stream becomes the null device.
 
-    A file opened later would otherwise get its number.
+    Otherwise, a file opened later would get its number.
     """
     closed = []
     for descriptor in (0, 1, 2):
@@ -60,7 +60,7 @@ def take_over() -> HeldOutput:
             os.fstat(descriptor)
         except OSError:
             closed.append(descriptor)
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: this one
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as Python opens it
     if sys.stderr is None:
@@ -73,7 +73,7 @@ def take_over() -> HeldOutput:
 
 
 def visible(error: UnicodeError) -> tuple[str | bytes, int]:
-    r"""What an encoding lacks: bytes of a name that are no UTF-8 as ``\xff``, others as ``?``."""
+    r"""Escape what an encoding lacks: non-UTF-8 bytes in a name as ``\xff``, the rest as ``?``."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     found = error.object[error.start : error.end]

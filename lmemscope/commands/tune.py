@@ -1,4 +1,4 @@
-"""``lmemscope tune``: registers against spills and occupancy, cap by cap, and the knee."""
+"""``lmemscope tune``: spills and occupancy under each register cap, and the best cap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMATS = formats_of(TuneReport)
 @click.option(
     "--launch-bounds",
     is_flag=True,
-    help="Vary the minimum of blocks per multiprocessor instead of the register cap.",
+    help="Vary the minimum blocks per multiprocessor instead of the register cap.",
 )
 @click.option(
     "--smem-spilling",

@@ -1,1 +1,1 @@
-"""What a command was asked to do: read once, checked once, then passed on frozen."""
+"""Options and configuration: read and checked once, then passed on as frozen settings."""

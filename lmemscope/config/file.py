@@ -1,4 +1,4 @@
-"""``[tool.lmemscope]`` of pyproject.toml, or lmemscope.toml: found upwards, read once, checked."""
+"""Find, read and check ``[tool.lmemscope]`` of pyproject.toml, or lmemscope.toml."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ OWN = "lmemscope.toml"
 _STAGE = "configuration"
 _MOST_PARTS = 50
 _DEEP_KEY = re.compile(rb"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){%d}" % _MOST_PARTS)
-"""A dotted key that `tomllib` would take time and memory for with the square of its parts."""
+"""A dotted key for which `tomllib` would need time and memory quadratic in its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationFile:
-    """What the nearest file says.
+    """The nearest configuration file.
 
     Attributes:
-        path: absolute; None where there is no file.
-        values: checked, by the option's name. Of a list of tables each table has all its keys.
+        path: absolute; None if there is no file.
+        values: checked values by option name. In lists of tables, each table has all of its keys.
     """
 
     path: str | None = None
@@ -35,16 +35,16 @@ class ConfigurationFile:
 
     @property
     def directory(self) -> str:
-        """Directory that relative paths and globs of the file start from."""
+        """The directory that relative paths and globs in the file start from."""
         return str(Path(self.path).parent) if self.path is not None else "."
 
 
 Content = Callable[[Path], bytes | None]
-"""What a file holds; None where there is no such file."""
+"""Reads a file; None if it does not exist."""
 
 
 def on_disk(path: Path) -> bytes | None:
-    """What the file holds now."""
+    """The current content of a file on disk."""
     return read_beside(path) if path.is_file() else None
 
 
@@ -53,11 +53,11 @@ def read(start: str = ".", content: Content = on_disk) -> ConfigurationFile:
 
     Args:
         start: the directory.
-        content: of files; another one than the disk's reads the configuration of a revision.
+        content: reads files; replaced to read the configuration of a revision.
 
     Raises:
-        UsageError: the file is no TOML, has a key that is not known, or a value that its key does
-            not take.
+        UsageError: the file is not TOML, or has an unknown key or a value that its key does not
+            accept.
     """
     here = Path(start).resolve()
     for directory in (here, *here.parents):
@@ -124,7 +124,7 @@ def _values(
 def _complete(
     table: Mapping[str, object], rows: Sequence[Row], prefix: str, directory: str
 ) -> dict[str, Any]:
-    """A table of a list: what it says, and the defaults of what it leaves out."""
+    """A table in a list: its values, with defaults for missing keys."""
     values = _values(table, rows, prefix, directory)
     for row in rows:
         if row.required and row.name not in values:
@@ -135,7 +135,7 @@ def _complete(
 
 
 def _meant(key: str, known: Mapping[str, Row]) -> str:
-    """What a key that is not known was probably to be."""
+    """The key that an unknown key was probably meant to be."""
     listed = f"keys: {', '.join(sorted(known))}"
     near = nearest(key, list(known), 0.8)
     if near is not None:

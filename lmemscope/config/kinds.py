@@ -1,4 +1,4 @@
-"""How a value is checked: one check per kind, the same for flag, file, API and comment."""
+"""Check option values: one check per kind, shared by flags, file, API and comments."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LONGEST_SHOWN = 80
 
 LONGEST_TIMEOUT = 1_000_000
-"""Seconds; what the operating system's waiting takes, about 12 days."""
+"""In seconds, about 12 days: the longest wait that the operating system supports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value was given, for messages.
+    """Where a value was given, for error messages.
 
     Attributes:
-        name: the setting as it is written there: ``--jobs``, ``lmemscope.toml: jobs``.
-        directory: where relative paths start; empty for the working directory.
+        name: the setting as written there: ``--jobs``, ``lmemscope.toml: jobs``.
+        directory: base of relative paths; empty for the working directory.
         stage: of the error.
-        verb: between the name and a wrong value.
+        verb: the word between the name and a wrong value.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Place:
     verb: Literal["is", "holds"] = "is"
 
     def refuse(self, value: object, accepts: str, hint: str | None = None) -> UsageError:
-        """The error that names the setting, the value and what is accepted in its place."""
+        """The error that names the setting, the value, and what is accepted."""
         message = f"{self.name} {self.verb} {shown(value)}, not {accepts}"
         return UsageError(self.stage, message, hint=hint)
 
@@ -52,12 +52,13 @@ class Kind:
     """A kind of value.
 
     Attributes:
-        accepts: in words, with unit and range: "a whole number from 1 up".
-        check: turns a value, given at a place, into what the program uses; raises `UsageError`.
-        read: from a flag's text to the value to check.
-        shape: whether a flag is given once, many times, or takes no value.
-        choices: all that is accepted, where that is a list of words.
-        bounds: of a number, as the help shows them.
+        accepts: a description with unit and range: "a whole number from 1 up".
+        check: converts a value given at a place to the one that the program uses; raises
+            `UsageError`.
+        read: converts a flag's text to the value to check.
+        shape: whether a flag is given once, many times, or without a value.
+        choices: the accepted words, if there is a list.
+        bounds: of a number, as shown in the help.
     """
 
     accepts: str
@@ -69,12 +70,12 @@ class Kind:
 
 
 def is_structure(hint: Any) -> bool:
-    """Whether a type holds fields of its own."""
+    """Whether a type is a structure with its own fields."""
     return isinstance(hint, type) and issubclass(hint, Struct)
 
 
 def kind_of_field(hint: Any, option: Option) -> Kind:
-    """The kind of an option, from the type of its field and what its declaration adds."""
+    """The kind of an option, from its field's type and its declaration."""
     if get_origin(hint) in (Union, UnionType):
         hint = next(one for one in get_args(hint) if one is not NoneType)
     if get_origin(hint) is tuple:
@@ -103,10 +104,10 @@ def _simple(
     of: type | tuple[type, ...] = str,
     **more: Any,
 ) -> Kind:
-    """A kind whose values are used as they are given."""
+    """A kind whose values are used unchanged."""
 
     def check(value: object, place: Place) -> Any:
-        # True is an int to Python.
+        # In Python, True is an int.
         odd = isinstance(value, bool) and of is not bool
         if odd or not isinstance(value, of) or not is_valid(value):
             raise place.refuse(value, accepts)
@@ -134,7 +135,7 @@ def _whole(option: Option) -> Kind:
 
 def _seconds() -> Kind:
     accepts = f"a number of seconds above 0, up to {LONGEST_TIMEOUT}"
-    # NaN compares with nothing.
+    # NaN fails every comparison.
     within = _simple(accepts, lambda value: 0 < value <= LONGEST_TIMEOUT, (int, float))
     return replace(
         within,
@@ -149,14 +150,14 @@ def _switch() -> Kind:
 
 
 def _path() -> Kind:
-    """A path; of a file, relative to that file's directory, which it may not leave."""
+    """A path; in a file, relative to the file's directory, which it must not leave."""
     accepts = "the path of a file; in a configuration file, one below its directory"
 
     def check(value: object, place: Place) -> str:
         given = _path_text(value, accepts, place)
         found = os.path.join(place.directory, given)
         top = os.path.join(os.path.realpath(place.directory), "")
-        # A link may lead elsewhere, where a command would write.
+        # A link may lead outside, where a command would write.
         if place.directory and not os.path.realpath(found).startswith(top):
             raise place.refuse(given, accepts, "the flag may name any file")
         return found
@@ -197,7 +198,7 @@ def _day() -> Kind:
         except ValueError:
             return given
 
-    # A datetime is a date to Python, and compares with none.
+    # In Python, a datetime is a date, but cannot be compared with one.
     accepts = "a date such as 2027-06-30 (no quotes, no time)"
     return _simple(accepts, lambda value: not isinstance(value, datetime), date, read=read)
 
@@ -245,11 +246,11 @@ _NAMED: Mapping[str, Callable[[], Kind]] = {
         lambda value: re.fullmatch(r"sm_\d{2,3}[af]?", value) is not None,
     ),
 }
-"""By `Option.check`: what the type of a field does not tell."""
+"""By `Option.check`: checks that a field's type does not express."""
 
 
 def _listed(item: Kind) -> Kind:
-    """A list; a string alone stands for a list of one."""
+    """A list; a single string counts as a list of one."""
     accepts = f"a list, each {item.accepts}"
 
     def check(value: object, place: Place) -> tuple[Any, ...]:
@@ -263,7 +264,7 @@ def _listed(item: Kind) -> Kind:
 
 
 def _tables() -> Kind:
-    """A list of tables, whose keys are options of their own."""
+    """A list of tables, whose keys are options."""
 
     def check(value: object, place: Place) -> tuple[Mapping[str, object], ...]:
         if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
@@ -276,7 +277,7 @@ def _tables() -> Kind:
 
 
 def shown(value: object) -> str:
-    """A value as TOML writes it, cut where it is long."""
+    """A value as written in TOML, truncated if it is long."""
     if isinstance(value, bool):
         found = str(value).lower()
     elif isinstance(value, str):
@@ -290,13 +291,13 @@ def shown(value: object) -> str:
     else:
         try:
             found = repr(value)
-        except ValueError:  # Python refuses to write out thousands of digits
+        except ValueError:  # Python refuses to print numbers of thousands of digits
             return "a number of thousands of digits"
     return found if len(found) <= _LONGEST_SHOWN else f"{found[:_LONGEST_SHOWN]}…"
 
 
 def nearest(word: str, known: Sequence[str], least: float = 0.6) -> str | None:
-    """The known word that is spelled most like this one, or None where none is."""
+    """The known word most similar to the given one, or None if none is similar."""
     from difflib import get_close_matches
 
     plain = word.lower().replace("_", "-")
@@ -313,7 +314,7 @@ def _path_text(value: object, accepts: str, place: Place) -> str:
 
 
 def _number(convert: Callable[[str], object]) -> Callable[[str], object]:
-    """Text that is no number stays text, for the check to refuse in its own words."""
+    """Text that is not a number stays text, so that the check rejects it with its own message."""
 
     def read(given: str) -> object:
         try:

@@ -1,7 +1,7 @@
-"""The options: the fields of `Configuration` and of what it holds, each declared once.
+"""All options: the fields of `Configuration` and its parts, each declared once.
 
-A field that is annotated with an `Option` is the flag of every command of its group, a key of the
-configuration file and a parameter of `lmemscope.scan`, with one name, type, default and help.
+A field annotated with an `Option` is a flag of every command in its group, a key of the
+configuration file and a parameter of `lmemscope.scan`, with the same name, type, default and help.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lmemscope.model import (
 from lmemscope.model.option import GateOption, Option
 
 DEFAULT_BASELINE = "lmemscope-baseline.json"
-"""The baseline where none is named."""
+"""The default baseline file."""
 
 T = TypeVar("T")
 
@@ -48,25 +48,25 @@ def _of_device(help_: str, flag: str, metavar: str, unit: str = "", least: int =
 
 
 class Settings(Struct, frozen=True):
-    """What a command was asked to do, beyond its inputs.
+    """What a command was asked to do, apart from its inputs.
 
     Attributes:
         options: how to compile.
-        view: which kernels are shown, and in which order.
-        root: directory of the configuration, absolute; its globs are relative to it.
-        quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
-        proposals: whether findings have advice from rewrites; what shows none does not ask for it.
-        accesses: whether reports of binaries hold each ``LDL`` and ``STL``; what shows none does
-            not ask for them.
-        moved: where another revision's files are, or None.
-        default_archs: for inputs that neither ``archs`` nor a build decides; empty means the GPU
-            present, else the default.
-        narrowed: of ``include`` and ``exclude`` what flags gave, as typed: a choice for one run,
-            while the file's say what the project is.
-        arguments_as_written: for compilers, as the configuration file has them, those that are
-            left out too.
-        left_out: sentences on what the configuration file asks for in vain: without
-            ``trust_build``, or beyond what there is.
+        view: which kernels to show, and in which order.
+        root: absolute path of the configuration's directory, which its globs are relative to.
+        quotes: which artefacts reports quote beside findings; set by `explain`.
+        proposals: whether findings include advice from rewrites; off if it is not shown.
+        accesses: whether reports of binaries contain each ``LDL`` and ``STL``; off if they are not
+            shown.
+        moved: the mapping from another revision's files, or None.
+        default_archs: for inputs without an architecture from ``archs`` or a build; empty means the
+            GPU present, else the default.
+        narrowed: the part of ``include`` and ``exclude`` given as flags, as typed: a selection for
+            one run, whereas the file defines the project.
+        arguments_as_written: compiler arguments in the configuration file, including those that are
+            left out.
+        left_out: sentences about settings in the configuration file that are ignored: for lack of
+            ``trust_build``, or because they exceed what is available.
     """
 
     archs: Annotated[
@@ -84,7 +84,7 @@ class Settings(Struct, frozen=True):
     frontend: Annotated[
         FrontendChoice,
         Option(
-            "Compile CUDA C++ with this compiler; auto takes nvcc for files that hold host code.",
+            "Compile CUDA C++ with this compiler; auto uses nvcc for files with host code.",
             "--frontend",
         ),
     ] = "auto"
@@ -105,7 +105,7 @@ class Settings(Struct, frozen=True):
             "-j --jobs",
             "N",
             least=1,
-            most=1024,  # several hundred MB each, and a slip of the finger beyond that
+            most=1024,  # several hundred MB each; more is surely a typo
             default=None,
         ),
     ] = 1
@@ -136,7 +136,7 @@ class Settings(Struct, frozen=True):
             "URL",
             check="cluster",
             guarded=True,
-            api=False,  # `scan` takes an Executor in its place
+            api=False,  # `scan` takes an Executor instead
         ),
     ] = None
     linked: Annotated[
@@ -144,7 +144,7 @@ class Settings(Struct, frozen=True):
         Option(
             "Also link the inputs, as one program or as their build links them.",
             "--link",
-            file=False,  # a group of the file says more: which inputs
+            file=False,  # in the file, the `link` table also lists the inputs
         ),
     ] = False
     lto: Annotated[
@@ -155,7 +155,7 @@ class Settings(Struct, frozen=True):
     ] = False
     link: Annotated[
         tuple[LinkGroup, ...],
-        Option("Inputs that are one program, linked when one of them is an input.", api=False),
+        Option("Inputs that form one program, linked if one of them is an input.", api=False),
     ] = ()
     build_database: Annotated[
         bool,
@@ -177,7 +177,7 @@ class Settings(Struct, frozen=True):
             "Accept options from builds and the configuration file that can run programs, load "
             "libraries or write files.",
             "--trust-build",
-            file=False,  # what is to be trusted cannot say so itself
+            file=False,  # an untrusted file cannot declare itself trusted
         ),
     ] = False
     cache: Annotated[
@@ -215,7 +215,7 @@ class Settings(Struct, frozen=True):
             "Report facts only, without causes and names; faster.",
             "--no-causes",
             group="facts",
-            file=False,  # a gate that looks for no causes would pass blindly
+            file=False,  # a gate without causes would pass blindly
         ),
     ] = True
     device: Annotated[
@@ -275,18 +275,18 @@ class Settings(Struct, frozen=True):
 
     @property
     def filters(self) -> tuple[str, ...]:
-        """What leaves kernels or files out of this run's reports, as flags, sorted."""
+        """Flags that exclude kernels or files from this run's reports, sorted."""
         return tuple(sorted({*(f"--kernel {glob}" for glob in self.kernels), *self.narrowed}))
 
 
 class Configuration(Struct, frozen=True):
-    """Everything that a command was told, read once.
+    """The complete configuration of a command.
 
     Attributes:
         settings: what to analyse and how.
-        policy: limits and allowances; those in sources come with the report.
-        file: the configuration file, or None without one.
-        written: what that file says, by the option's name; flags may say otherwise.
+        policy: limits and allowances; those in source comments come with the report.
+        file: the configuration file, or None.
+        written: the file's values, by option name; flags may override them.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -313,13 +313,13 @@ class Configuration(Struct, frozen=True):
 
 
 class Row(Option, frozen=True, kw_only=True):
-    """A declared option with what its field says.
+    """A declared option together with its field.
 
     Attributes:
         field: its name.
-        kind: how a value is checked.
-        required: of a key in a table: it must be there.
-        rows: the options of its tables, where its value is a list of tables.
+        kind: how to check a value.
+        required: for a key in a table, whether it must be present.
+        rows: the options in its tables, if its value is a list of tables.
     """
 
     field: str
@@ -329,17 +329,17 @@ class Row(Option, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The key as a Python name."""
+        """The key as a Python identifier."""
         return self.key.replace("-", "_")
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Its flags, as click takes them."""
+        """Its flags, in click's form."""
         return tuple((self.spelled or "").split())
 
     @property
     def flag(self) -> str:
-        """The flag by which messages call it."""
+        """The flag used in messages."""
         return self.flags[-1].partition("/")[0]
 
 
@@ -347,7 +347,7 @@ _DECLARED = Option.__struct_fields__
 
 
 def rows_of(declaring: Any) -> Iterator[Row]:
-    """The options that a structure and those in it declare, in the order of their fields."""
+    """The options declared by a structure and those nested in it, in field order."""
     for own in _fields(declaring):
         declared = _declared(own.type)
         if declared is None:
@@ -370,12 +370,12 @@ def rows_of(declaring: Any) -> Iterator[Row]:
 
 
 def filled(declaring: Callable[..., T], values: Mapping[str, Any], **more: Any) -> T:
-    """A structure with the values of its options, those in it included.
+    """A structure, and those nested in it, filled with option values.
 
     Args:
         declaring: the structure.
-        values: by the option's name.
-        more: other fields, and those that hold something else than the option's value.
+        values: by option name.
+        more: other fields, and fields that hold something other than the option's value.
     """
     given: dict[str, Any] = {}
     for own in _fields(declaring):
@@ -397,7 +397,7 @@ _fields = functools.cache(msgspec.structs.fields)
 
 
 OPTIONS = tuple(rows_of(Configuration))
-"""Every option; within a group in the order of the help."""
+"""Every option; within a group, in help order."""
 
 
 def option(key: str) -> Row:
@@ -406,4 +406,4 @@ def option(key: str) -> Row:
 
 
 LIMIT, ALLOWANCE, LINK = (option(key).rows for key in ("limits", "allowances", "link"))
-"""The keys of the tables; the flags of limits make one more limit, for all kernels."""
+"""The keys of the tables; flags for limits form one more limit, for all kernels."""

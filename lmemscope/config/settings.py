@@ -1,4 +1,4 @@
-"""Flags, file and arguments of the API turned into one frozen `Configuration`."""
+"""Combine flags, the configuration file and API arguments into one frozen `Configuration`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from lmemscope.model import Allowance, Limit, LinkGroup, Policy, count
 __all__ = ["Configuration", "Settings", "available_cpus", "from_arguments", "from_flags"]
 
 Admit = Callable[[str, tuple[str, ...]], tuple[tuple[str, ...], tuple[str, ...]]]
-"""Of an option's arguments to a tool, by its name: those that can do no harm, and the others."""
+"""Splits a tool's arguments, given the option's name, into harmless ones and others."""
 
 
 def from_flags(flags: Mapping[str, Any], admit: Admit | None = None) -> Configuration:
     """Combine flags with the nearest configuration file.
 
     Args:
-        flags: checked values of the flags that were given, by the option's name; a flag that was
-            not given is missing, so that one given with its default's value still wins.
-        admit: judges arguments to tools that the file holds; without it, none is taken that is not
-            trusted.
+        flags: checked values of the flags that were given, by option name; a flag that was not
+            given is absent, so that a flag given with its default value still takes precedence.
+        admit: judges tool arguments in the file; without it, none are accepted without trust.
 
     Raises:
-        UsageError: the file is not to be read, or says what is not accepted.
+        UsageError: the file is unreadable or invalid.
     """
-    # Neither ``--help`` nor the API reads a file.
+    # Imported late: ``--help`` and the API read no file.
     from lmemscope.config import file
 
     found = file.read()
@@ -62,7 +61,7 @@ def from_flags(flags: Mapping[str, Any], admit: Admit | None = None) -> Configur
 def _leave_out(
     written: dict[str, Any], flags: Mapping[str, Any], admit: Admit | None
 ) -> Iterator[str]:
-    """Take out of a file's values what nobody trusted it with; names it."""
+    """Remove untrusted settings from a file's values; yield their names."""
     for row in OPTIONS:
         if not row.guarded or row.name not in written:
             continue
@@ -85,7 +84,7 @@ def _in_vain(path: str | None, refused: list[str]) -> Iterator[str]:
 def _beyond_cpus(
     path: str | None, written: dict[str, Any], flags: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Hold a file's ``jobs`` to the CPUs: it comes with the sources, and processes take memory."""
+    """Limit a file's ``jobs`` to the CPUs: it comes with the sources, and processes take memory."""
     cpus = available_cpus()
     if "jobs" not in flags and written.get("jobs", 1) > cpus:
         yield (
@@ -96,10 +95,10 @@ def _beyond_cpus(
 
 
 def from_arguments(arguments: Mapping[str, object]) -> Settings:
-    """The settings of a call of `lmemscope.scan`; None stands for "not given".
+    """The settings of a call to `lmemscope.scan`; None stands for "not given".
 
     Raises:
-        UsageError: a value that its option does not take.
+        UsageError: an option does not accept its value.
     """
     values = {row.name: row.default for row in OPTIONS}
     for row in OPTIONS:
@@ -110,7 +109,7 @@ def from_arguments(arguments: Mapping[str, object]) -> Settings:
 
 
 def available_cpus() -> int:
-    """CPUs this process may use."""
+    """Number of CPUs this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -124,7 +123,7 @@ def _combined(row: Row, flags: Mapping[str, Any], written: Mapping[str, Any]) ->
 
 
 def _settings(values: Mapping[str, Any], root: str) -> Settings:
-    """The settings; four of the values mean something more."""
+    """The settings; four values need conversion."""
     made = filled(
         Settings,
         values,

@@ -1,1 +1,1 @@
-"""From what a user gave to units: walking, build databases, planning."""
+"""Find inputs from what the user typed: walk directories, read build databases, plan units."""

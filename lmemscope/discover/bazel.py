@@ -1,8 +1,8 @@
-"""A file of ``bazel aquery`` as a build database: its commands, and where Bazel runs them.
+"""Read ``bazel aquery`` output as a build database: the commands, and where Bazel runs them.
 
-Bazel runs commands in an execution root, whose links lead to the sources. Here they start in the
-workspace, so that sources have the names that git and the user know; other repositories, which
-only the execution root shows as ``external``, are taken from Bazel's output base.
+Bazel runs commands in an execution root whose links lead to the sources. Here, commands start in
+the workspace, so that sources have the names known to git and the user. Other repositories, which
+appear only as ``external`` in the execution root, are taken from Bazel's output base.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _OF_NVCC = (*ENVIRONMENT_ARGUMENTS, "NVCC_CCBIN")
 
 
 def commands_of_aquery(path: str, text: str) -> Iterator[dict[str, object]]:
-    """The compilations of an output, in the form of a database's entries.
+    """The compilations in an ``aquery`` output, in the form of compilation database entries.
 
     Args:
         path: of the file, which lies in the workspace.
 
     Raises:
-        ValueError: the text is no output of ``bazel aquery``.
+        ValueError: the text is not output of ``bazel aquery``.
     """
     workspace = _workspace_of(os.path.dirname(os.path.abspath(path)))
     external = _external_of(workspace)
@@ -45,7 +45,7 @@ def commands_of_aquery(path: str, text: str) -> Iterator[dict[str, object]]:
 
 
 def _source(words: Sequence[str]) -> str | None:
-    """What a command compiles: the word behind ``-c`` in Bazel's own rules and in rules_cuda."""
+    """The source that a command compiles: the word after ``-c`` in Bazel's rules and rules_cuda."""
     at = next((at for at, word in enumerate(words) if word in _COMPILES), None)
     if at is None:
         return None
@@ -57,13 +57,13 @@ def _source(words: Sequence[str]) -> str | None:
 
 
 def _elsewhere(word: str, external: str) -> str:
-    """A word with the place of another repository, of which it may name a file or directory."""
+    """A word with its reference to another repository replaced by that repository's location."""
     found = _EXTERNAL.match(word)
     return word if found is None else f"{found[1]}{external}{word[found.end() :]}"
 
 
 def _workspace_of(directory: str) -> str:
-    """The nearest directory upwards that Bazel takes for a workspace, else the directory."""
+    """The nearest Bazel workspace upwards, else the directory itself."""
     above = directory
     while not any(os.path.isfile(os.path.join(above, name)) for name in _WORKSPACE):
         if above == os.path.dirname(above):
@@ -73,9 +73,9 @@ def _workspace_of(directory: str) -> str:
 
 
 def _external_of(workspace: str) -> str | None:
-    """Where Bazel keeps other repositories; None where ``bazel-out`` does not tell.
+    """Bazel's directory of other repositories; None if ``bazel-out`` does not reveal it.
 
-    ``bazel-out`` leads to ``OUTPUT_BASE/execroot/NAME/bazel-out``.
+    ``bazel-out`` links to ``OUTPUT_BASE/execroot/NAME/bazel-out``.
     """
     out = os.path.realpath(os.path.join(workspace, "bazel-out"))
     root = os.path.dirname(os.path.dirname(out))

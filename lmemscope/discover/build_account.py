@@ -1,8 +1,8 @@
-"""What builds decide of a command's inputs, for the gate to say.
+"""Report to the gate how build databases affect the inputs of a command.
 
-The options and architectures that databases give are named. So is a database that compiles an input
-otherwise and is not used. A source that the build compiles only as a part of another, which is no
-input, is not looked at as it is built: that is missing evidence.
+It names the options and architectures taken from databases, and any unused database that compiles
+an input differently. If the build compiles a source only as part of another one that is not an
+input, the source is not checked as built: that is missing evidence.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from lmemscope.discover.walk import Found
 
 STAGE = "build"
-"""Of the gaps of this module."""
+"""Stage of this module's gaps."""
 
 _Way = tuple[CompileOptions, tuple[str, ...]]
 
 
 def account(inputs: Sequence[Found], used: Sequence[str], search: Search) -> Iterator[Gap]:
-    """Say what becomes of what builds say.
+    """Account for the build databases.
 
     Args:
         inputs: of one command.
-        used: databases that inputs have their options from, absolute.
-        search: of this command.
+        used: absolute paths of the databases from which inputs take their options.
+        search: the command's search for databases.
     """
     ways: dict[str, set[_Way]] = defaultdict(set)
     for found in inputs:
@@ -62,7 +62,7 @@ def account(inputs: Sequence[Found], used: Sequence[str], search: Search) -> Ite
 
 
 def _left_out(ways: dict[str, set[_Way]], used: Sequence[str], search: Search) -> Iterator[Gap]:
-    """A line for each database that is not used and compiles inputs otherwise."""
+    """One statement for each unused database that compiles inputs differently."""
     from lmemscope.discover.build_database import read_database
 
     speaking: dict[str, dict[str, str]] = defaultdict(dict)
@@ -74,7 +74,7 @@ def _left_out(ways: dict[str, set[_Way]], used: Sequence[str], search: Search) -
         try:
             entries = read_database(database, spellings.__contains__).entries
         except InputError:
-            continue  # The search has noted why.
+            continue  # The search has recorded why.
         others: dict[str, set[_Way]] = defaultdict(set)
         for entry in entries:
             others[spellings[entry.path]].add((entry.flags.options, entry.flags.archs))
@@ -91,7 +91,7 @@ def _left_out(ways: dict[str, set[_Way]], used: Sequence[str], search: Search) -
 
 
 def _given(options: CompileOptions) -> Iterator[str]:
-    """Options for nvcc and ptxas as the build says them, without what follows from others."""
+    """Options for nvcc and ptxas as the build states them, without derived ones."""
     for word in options.nvcc_args:
         if not is_arch_list(word):
             yield word.removeprefix("-Xcompiler=") if word.startswith("-Xcompiler=-O") else word
@@ -100,7 +100,7 @@ def _given(options: CompileOptions) -> Iterator[str]:
 
 
 def _decided(ways: Iterable[_Way]) -> str:
-    """What options and architectures decide, in words."""
+    """A description of what the options and architectures determine."""
     defines: dict[str, None] = {}
     directories: dict[str, None] = {}
     others: dict[str, None] = {}

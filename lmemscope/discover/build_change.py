@@ -1,8 +1,8 @@
-"""How the files that say how a project is built differ from a revision's: which options are new.
+"""Compare build files with a revision's, to find which compiler options are new.
 
-A build database is seldom in git, so that what another revision was compiled with is not on
-record. The statements of CMakeLists.txt, Makefiles and their like are: what they add and take away
-tells which words of today's commands the revision did not have, or that this cannot be told.
+Build databases are rarely in git, so the options of another revision are not recorded. Instead, the
+statements of CMakeLists.txt, Makefiles and similar files are compared. Their additions and removals
+show which words of today's commands the revision did not have, or that this cannot be determined.
 Nothing is run or evaluated.
 """
 
@@ -48,49 +48,50 @@ BUILD_FILE = re.compile(
     r"|.*\.(?:mk|mak|ninja|bzl|rsp|pro)|meson\.(?:build|options)|meson_options\.txt|configure(?:\.ac)?"
     r"|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|SCons(?:truct|cript)|xmake\.lua|setup\.py"
 )
-"""Names of files that say how a project is built."""
+"""Names of files that define the build."""
 _MAY_CALL = re.compile(
     r".*\.(?:sh|bash|ps1|bat|cmd|toml|cfg|ini|ya?ml|json|lua|env|txt|in)|Dockerfile.*|Justfile"
     r"|conanfile\.py|tox\.ini"
 )
-"""Names of files that may call a build or be read by one: of them only options are told."""
+"""Names of files that may start a build or be read by one; only options are taken from them."""
 _MANIFEST = re.compile(
     r"vcpkg(?:-configuration)?\.json|conanfile\.(?:txt|py)|conan\.lock|package-lock\.cmake"
 )
-"""Names of files that say which packages a build fetches."""
+"""Names of files that list the packages a build fetches."""
 _RESPONSE_FILE = ".rsp"
-"""Of files that a command names; each revision's own are read."""
+"""Option files named by commands; each revision's own copy is read."""
 _READING = frozenset(("configure_file", "file", "execute_process", "add_custom_command"))
-"""Commands whose arguments may be files that others are made of, C++ too."""
+"""Commands whose arguments may be files from which others are generated, including C++."""
 _DOCUMENT = re.compile(r".*\.(?:md|rst|png|jpe?g|svg|gif|pdf)|(?:LICEN[CS]E|README|CHANGELOG).*")
 _NAME = re.compile(r"\w+")
 _MACRO = re.compile(r"D[A-Za-z_]")
 _OF_FLAGS = re.compile(r"flags|defin|option|build_?type", re.IGNORECASE)
-"""Variables of CMake by which a script may give options, beside those of the build's own."""
+"""CMake variables through which a script may pass options, besides the build's own."""
 _PART = re.compile(r"\w[\w.-]*")
-"""A part of a path, of an address, or of a package's name and version."""
+"""A component of a path, of an address, or of a package's name and version."""
 _TEMPLATE = ".in"
-"""Ending of files that a build makes others of, with the values of its variables."""
+"""Ending of template files, which a build expands with the values of its variables."""
 _NUMBERED = re.compile(r"(?:sm_|compute_|lto_|(?:c|gnu)\+\+)(\d+[af]?)")
-"""What a build file may name by its number alone."""
+"""Words that a build file may write as just the number."""
 _GENERIC = frozenset("build src source include lib bin cmake cuda release debug private".split())
-"""Words that name directories of any project."""
+"""Words that name directories in any project."""
 
 
 class BuildChange(Struct, frozen=True):
-    """What the files of a build say now and did not, or do not any more.
+    """The difference between a revision's build files and today's.
 
     Attributes:
-        files: that differ, relative to the top of the repository.
-        words: that are new in them.
-        added: statements with new words that may be options, those words alone.
-        removed: the same of the revision's, without those of targets that are gone.
-        sources: names of sources, without directories, that they name now and no build file did.
-        inputs: files that differ and of which the build may make others: templates, generators,
-            lists, and what sets variables of templates.
-        says_how: whether one of the files says how the project is built; others may only call it.
-        names: words of statements that differ, in small letters, by which directories and files of
-            the build may be called: a package that is fetched, a file that is written.
+        files: changed files, relative to the top of the repository.
+        words: words that are new in them.
+        added: statements with new words that may be options, reduced to these words.
+        removed: the same for removed words, except in statements about targets that are gone.
+        sources: names of sources, without directories, that are mentioned now but were in no build
+            file before.
+        inputs: changed files from which the build may generate others: templates, generators,
+            lists, and files that set variables of templates.
+        says_how: whether one of the files defines the build; the others may only start it.
+        names: words of changed statements, in lower case, that may name directories and files of
+            the build, such as a fetched package or a generated file.
     """
 
     files: tuple[str, ...]
@@ -103,18 +104,18 @@ class BuildChange(Struct, frozen=True):
     names: frozenset[str] = frozenset()
 
     def may_have_made(self, path: str) -> bool:
-        """Whether a statement that differs names a file of the build, or a directory above it.
+        """Whether a changed statement names a file of the build, or a directory above it.
 
         Args:
-            path: relative to the build.
+            path: relative to the build directory.
         """
         parts = {part.lower() for part in path.split(os.sep)}
-        # CMake calls directories of a package by its name: zlib-src, zlib-build.
+        # CMake names a package's directories after the package: zlib-src, zlib-build.
         parts |= {part.rpartition("-")[0] for part in parts}
         return not self.names.isdisjoint(parts)
 
     def may_change(self, words: Iterable[str]) -> bool:
-        """Whether a command has other options than it had, by what calls a build or is read by one.
+        """Whether files that start a build or are read by it may have changed a command's options.
 
         Args:
             words: of the command.
@@ -124,14 +125,14 @@ class BuildChange(Struct, frozen=True):
         return lost or any(map(self.is_new, options_of(words)))
 
     def is_new(self, word: str) -> bool:
-        """Whether a word of a command is there for a new word of a build file."""
+        """Whether a new word in a build file may explain a word of a command."""
         return bool(self.words & _parts(word))
 
     def unexplained(self, new: Collection[str]) -> tuple[Statement, ...]:
-        """Statements that may have changed options, and whose effect on commands is not known.
+        """Changed statements that may affect options in a way that is not known.
 
         Args:
-            new: words of today's commands that are new.
+            new: the new words in today's commands.
         """
         effects = frozenset(chain.from_iterable(map(_parts, new)))
         explained = {one.head for one in self.added if one.of_options & effects}
@@ -139,13 +140,13 @@ class BuildChange(Struct, frozen=True):
 
 
 def _parts(word: str) -> frozenset[str]:
-    """What a build file may say for a word of a command."""
+    """The words by which a build file may refer to a word of a command."""
     bare = word.lstrip("-")
     if not bare or SOURCE.fullmatch(bare) or os.path.isabs(word):
         return frozenset()
     if word.startswith("-I"):
         parts = os.path.normpath(word[2:]).split(os.sep)
-        # FetchContent puts zlib's sources into zlib-src, and that into zlib_SOURCE_DIR.
+        # FetchContent downloads zlib to zlib-src and stores that path in zlib_SOURCE_DIR.
         fetched = (part.removesuffix("-src") for part in parts if part.endswith("-src"))
         return frozenset((parts[-1], *(f"{name}_SOURCE_DIR" for name in fetched)))
     found = {bare, *WORD.findall(bare)}
@@ -158,7 +159,7 @@ def _parts(word: str) -> frozenset[str]:
 
 
 def build_change(revision: Revision) -> BuildChange | None:
-    """What changed in the files that say how the project is built; None where none did."""
+    """The changes to the files that define the build; None if there are none."""
     paths = sorted(filter(_says_how, revision.changed))
     others = sorted(filter(_may_be_read, revision.changed))
     if not paths and not others:
@@ -172,7 +173,7 @@ def build_change(revision: Revision) -> BuildChange | None:
         return None
     known = frozenset(map(os.path.basename, revision.known))
     gone = map(os.path.basename, revision.deleted)
-    # A source that is new may be one that is gone, under another name.
+    # A new source may be a deleted one under another name.
     targets = frozenset() if any(map(CODE.fullmatch, gone)) else files.new_targets(known)
     words: set[str] = set()
     added: list[Statement] = []
@@ -185,7 +186,7 @@ def build_change(revision: Revision) -> BuildChange | None:
             if one.head[-1] in targets and is_of_one_target(one):
                 continue
             fresh = frozenset(has[one.head] - had[one.head])
-            # A command's own name is no argument of it.
+            # A command's own name is not one of its arguments.
             words |= fresh.difference(one.head[:-1])
             added += _with(one, fresh)
         for one in before - now:
@@ -195,7 +196,7 @@ def build_change(revision: Revision) -> BuildChange | None:
     for path, (new, lost) in given.items():
         words |= new
         head = (os.path.relpath(path, revision.top),)
-        # Options that are gone may have been exchanged for those that are new.
+        # New options may replace the removed ones.
         added += [Statement(head, (*head, *sorted(new)), new)] if lost and new else []
         removed += [Statement(head, (*head, *sorted(lost)), lost)] if lost else []
     named = dict.fromkeys((*paths, *given, *manifests))
@@ -217,18 +218,18 @@ def _may_be_read(path: str) -> bool:
 
 
 def _says_how(path: str) -> bool:
-    # Of files of options, each revision's own are read.
+    # For option files, each revision's own copy is read.
     return BUILD_FILE.fullmatch(os.path.basename(path)) is not None and not path.endswith(
         _RESPONSE_FILE
     )
 
 
 class _BuildFiles:
-    """The files that say how a project is built, as they are and as they were in a revision.
+    """The files that define the build, now and in a revision.
 
     Args:
-        revision: of git.
-        changed: those of them that differ.
+        revision: a git revision.
+        changed: the files that differ.
     """
 
     def __init__(self, revision: Revision, changed: Sequence[str]) -> None:
@@ -252,42 +253,42 @@ class _BuildFiles:
         return path.endswith(_TEMPLATE) and self.name(path)
 
     def is_option(self, word: str) -> bool:
-        """Whether a word that began with a dash in a file which may call a build is an option."""
+        """Whether a word with a leading dash, in a file that may start a build, is an option."""
         name = word.partition("=")[0]
         if name in CHANGING or _MACRO.match(name) is None:
             return name in CHANGING
         variable = name[1:]
         if variable in self._of_options or _OF_FLAGS.search(variable) is not None:
             return True
-        # What is no variable of the build is a macro.
+        # If it is not a variable of the build, it is a macro.
         return not variable.startswith("CMAKE_") and variable not in self._words
 
     def feeds_templates(self, path: str) -> bool:
-        """Whether a file that differs sets a variable of a template otherwise."""
+        """Whether a changed file sets a template's variable to another value."""
         before, now = map(Counter, self.statements(path))
         differ = chain(before - now, now - before)
         set_ = (one.head[-1] for one in differ if PLAIN.match(one.head[0]) is None)
         return not self._of_templates.isdisjoint(set_)
 
     def statements(self, path: str) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-        """The statements of a file that differs: the revision's, and those of today."""
+        """The statements of a changed file: the revision's, and today's."""
         before, now = self._changed[path]
         return statements(before, self._of_options), statements(now, self._of_options)
 
     def name(self, path: str) -> bool:
-        """Whether one of them names a file, but to compile or to install it.
+        """Whether a build file names a file other than to compile or install it.
 
-        By the end of its path: which directories variables stand for is not known.
+        Matched by the end of the path: which directories variables stand for is unknown.
         """
         return any(name in self._named for name in _ends(path))
 
     def is_option_of(self, path: str, word: str, *, is_list: bool) -> bool:
-        """Whether a word of a file that one of them reads or runs may become an option.
+        """Whether a word in a file that the build reads or runs may become an option.
 
         Args:
             path: of the file.
-            word: without dashes in front.
-            is_list: whether the file is a list of words; else options begin with a dash.
+            word: without leading dashes.
+            is_list: whether the file is a list of words; otherwise, options begin with a dash.
         """
         with_it = chain.from_iterable(self._named.get(name, ()) for name in _ends(path))
         if self._of_options.isdisjoint(with_it):
@@ -296,7 +297,7 @@ class _BuildFiles:
         return is_name or word.partition("=")[0] in CHANGING or _MACRO.match(word) is not None
 
     def new_targets(self, known: Collection[str]) -> frozenset[str]:
-        """Targets that are new, and made of sources that are: of no other is what they are given.
+        """New targets made only of new sources: options given to them affect nothing older.
 
         Args:
             known: names of the revision's files, without directories.
@@ -309,16 +310,16 @@ class _BuildFiles:
             sources = frozenset(filter(CODE.fullmatch, names))
             if sources and sources.isdisjoint(known) and match[1] not in had:
                 found.add(match[1])
-        # Others may be added elsewhere.
+        # Further sources may be added elsewhere.
         every = chain.from_iterable(map(raw_statements, (*self._now(), *self._same)))
         adding = (WORD.findall(one) for one in every if "target_sources" in one)
         return frozenset(found).difference(*adding)
 
     def names(self, manifests: Iterable[str]) -> frozenset[str]:
-        """Words by which what the build fetches or writes may be called, where that may differ.
+        """Words that may name what the build fetches or generates, where that may have changed.
 
-        Those of statements that differ, of others that use a variable which one sets, and of
-        lists of packages that differ; not of what only gives options or names what is built.
+        They come from changed statements, from others that use a variable set in one, and from
+        changed package lists. Statements that only give options or name what is built are ignored.
         """
         differ: list[Statement] = []
         for path in self._changed:
@@ -339,9 +340,10 @@ class _BuildFiles:
         return (now for _, now in self._changed.values())
 
     def new_sources(self, gone: Iterable[str]) -> frozenset[str]:
-        """Names of sources that they name now, and none of them named.
+        """Names of sources that build files mention now but did not mention before.
 
-        With any, also those of files that are gone: what is named now may be one of them.
+        If there are any, names of deleted files are included: a new source may be one of them,
+        renamed.
         """
         had = sources_in(chain(self._same, (before for before, _ in self._changed.values())))
         new = sources_in(self._now()) - had
@@ -349,15 +351,15 @@ class _BuildFiles:
 
 
 def _ends(path: str) -> Iterator[str]:
-    """What a file may be named by: the ends of its path, the longest first."""
+    """The names by which a file may be mentioned: suffixes of its path, longest first."""
     parts = path.split(os.sep)
     return ("/".join(parts[place:]) for place in range(1, len(parts)))
 
 
 def _files_named(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Names of files in statements that read, run or copy them, with the statements' words.
+    """Files named in statements that read, run or copy them, with the statements' words.
 
-    Of sources, in no others.
+    In statements that name sources, only the sources.
     """
     for statement in raw_statements(text):
         words = WORD.findall(statement)
@@ -371,9 +373,9 @@ def _files_named(text: str) -> Iterator[tuple[str, list[str]]]:
 def _given(
     revision: Revision, others: Iterable[str], inputs: Collection[str], files: _BuildFiles
 ) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Words that are new, and options that are gone, by the file: one that a build reads or calls.
+    """New words and removed options in each changed file that a build reads or that starts one.
 
-    Of what only may call a build, words with a dash alone.
+    In a file that only may start a build, only words with a dash count.
     """
     called = (path for path in others if _MAY_CALL.fullmatch(os.path.basename(path)))
     paths = sorted({*called, *inputs})
@@ -395,7 +397,7 @@ def _given(
 
 
 def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[str]]:
-    """How often each word stands in the statements of one head."""
+    """How often each word occurs in the statements with one head."""
     words: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for one, times in found.items():
         for word in one.words:
@@ -404,7 +406,7 @@ def _by_head(found: Counter[Statement]) -> defaultdict[tuple[str, ...], Counter[
 
 
 def _reordered(before: Sequence[Statement], now: Sequence[Statement]) -> Iterator[Statement]:
-    """The options of each head that are the same ones in another order: the last may win."""
+    """Statements with the same options in another order, by head: the last option may win."""
     had, has = _options_by_head(before), _options_by_head(now)
     for head in had.keys() & has.keys():
         if had[head] != has[head] and Counter(had[head]) == Counter(has[head]):
@@ -412,7 +414,7 @@ def _reordered(before: Sequence[Statement], now: Sequence[Statement]) -> Iterato
 
 
 def _options_by_head(found: Iterable[Statement]) -> defaultdict[tuple[str, ...], list[str]]:
-    """The words that may be options in the statements of each head, in their order."""
+    """The words that may be options in the statements with each head, in order."""
     words: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for one in found:
         words[one.head] += (word for word in one.words if word in one.of_options)
@@ -420,6 +422,6 @@ def _options_by_head(found: Iterable[Statement]) -> defaultdict[tuple[str, ...],
 
 
 def _with(statement: Statement, words: frozenset[str]) -> Iterator[Statement]:
-    """A statement with those of the words alone that stand where options do, if there are any."""
+    """A statement reduced to those of the given words that are in option position, if any."""
     if statement.of_options & words:
         yield Statement(statement.head, statement.words, statement.of_options & words)

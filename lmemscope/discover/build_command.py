@@ -1,4 +1,4 @@
-"""A build's command taken apart: variables and launchers in front, the compiler, its arguments."""
+"""Split a build's command into variables, launchers, the compiler and its arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lmemscope.formats.shell_words import shell_words
 
 
 def split_command(command: str) -> list[str]:
-    """The words of a command as a POSIX shell splits them; most commands quote nothing."""
+    """The words of a command as a POSIX shell splits them; fast for commands without quotes."""
     quotes = any(mark in command for mark in "'\"\\")
     try:
         return shell_words(command) if quotes else command.split()
@@ -22,13 +22,13 @@ def split_command(command: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command taken apart, which ``ccache``, ``env`` and others may precede.
+    """A command split into its parts; ``ccache``, ``env`` and others may precede the compiler.
 
     Attributes:
         program: the compiler, or an empty string.
-        arguments: of the compiler; nvcc's own variables that are set in front count, as for nvcc.
-        before: words in front that change what it does, in ways that are not followed.
-        launchers: programs that start it, by name.
+        arguments: of the compiler, including those set by nvcc's own variables in front of it.
+        before: words in front that change its effect in ways that are not modelled.
+        launchers: names of the programs that start it.
     """
 
     program: str
@@ -38,10 +38,10 @@ class Command:
 
 
 def taken_apart(words: Sequence[str]) -> Command:
-    """The compiler of a command and its arguments.
+    """Split a command into the compiler and its arguments.
 
     Raises:
-        InputError: the value of a variable of nvcc's cannot be split into words.
+        InputError: the value of one of nvcc's variables cannot be split into words.
     """
     position, first, last = 0, [], []
     before: list[str] = []
@@ -60,7 +60,7 @@ def taken_apart(words: Sequence[str]) -> Command:
             elif _OF_NO_EFFECT.fullmatch(name) is None:
                 before.append(word)
         elif launchers and word == "__run_co_compile":
-            # CMake's own: its options, such as a launcher, and behind "--" the command.
+            # CMake's launcher: its own options come first, and the command after "--".
             launchers.append(word)
             position = words.index("--") if "--" in words else len(words)
         elif launchers and word.startswith("-"):
@@ -88,7 +88,7 @@ _OF_NO_EFFECT = re.compile(
     r"|CLICOLOR\w*|GCC_COLORS|TERM|LANG|LANGUAGE|LC_\w+|TZ|USER|TMPDIR|TEMP|TMP|MAKEFLAGS"
     r"|MAKELEVEL|VERBOSE|LD_LIBRARY_PATH|NVCC_VERBOSE|CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS"
 )
-"""Variables that change neither which compiler runs nor what it does."""
+"""Variables that affect neither the choice of compiler nor its output."""
 _LAUNCHERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("ccache", "sccache", "distcc", "icecc", "buildcache", "fccache", "time"), ()),
     "env": ("-u", "--unset", "-C", "--chdir"),

@@ -1,8 +1,8 @@
-"""``compile_commands.json``: which CUDA files a project compiles, and how.
+"""Read ``compile_commands.json``: which CUDA files a project compiles, and how.
 
-Format: "JSON Compilation Database Format Specification" of the Clang documentation, as CMake's
-Makefile and Ninja generators and Bear write it. ``command`` is split into words as a POSIX shell
-would, and nothing is ever given to a shell.
+Format: "JSON Compilation Database Format Specification" of the Clang documentation, as written by
+CMake's Makefile and Ninja generators and by Bear. ``command`` is split into words as a POSIX shell
+would, but is never passed to a shell.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from lmemscope.formats.repeated_keys import Repeating, telling_repeated
 from lmemscope.model import kind_of
 
 _HOST_LANGUAGES = ("c", "c++", "c-header", "c++-header", "cpp-output", "c++-cpp-output")
-"""As which a file holds no kernel."""
+"""Languages in which a file cannot define a kernel."""
 _CUDA_WORD = re.compile(r"(?:-x|-language)[ =]?\s*cu(?:da)?\b|(?:^|\s)-{1,2}cuda(?:[\s=]|$)")
 _RESPONSE = re.compile(r"(?:^|\s)(?:@|-{1,2}(?:options-file|optf)[ =]\s*)(\S+)")
 _QUOTES = str.maketrans("", "", "\"'\\")
 _TARGET = re.compile(r"(?:^|/)CMakeFiles/([^/]+)\.dir/")
 _LARGEST = 1 << 30
 _MOST_NAMED = 10
-"""Files, and directories, of an entry that names several."""
+"""Maximum number of files, and of directories, considered in an entry that names several."""
 
 
 RELATIVE = "lmemscope-relative"
-"""Of an entry that was written anew, whether its build gave the compiler relative paths."""
+"""Key in rewritten entries: whether the build passed relative paths to the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """The compiler of an entry; it is never run.
+    """The compiler named in an entry, which is never run.
 
     Attributes:
-        path: absolute where the command names a directory, else the name alone.
-        database: that names it.
+        path: absolute if the command names a directory, else the name alone.
+        database: the database that names it.
     """
 
     path: str
@@ -65,14 +65,14 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCommand:
-    """How an object is made.
+    """The command that makes an object.
 
     Attributes:
-        object: absolute; an empty string where the command names none.
-        directory: that the command runs in, absolute.
+        object: absolute path; an empty string if the command names none.
+        directory: absolute path of the command's working directory.
         words: of the command.
-        launchers: programs that start the compiler, by name.
-        left_out: options of the command that are not taken, but for those of a host compiler.
+        launchers: names of the programs that start the compiler.
+        left_out: ignored options, except those of a host compiler.
         relocatable: whether the object is linked with other device code.
     """
 
@@ -86,15 +86,15 @@ class ObjectCommand:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One CUDA compilation of a project.
+    """One CUDA compilation in a project.
 
     Attributes:
-        path: the source, absolute.
-        output: what tells this compilation from others of the source: CMake's target, else what
-            it is compiled to, as the database says; maybe an empty string.
-        flags: how.
-        compiler: by which.
-        command: the same as it is written.
+        path: absolute path of the source.
+        output: distinguishes compilations of one source: CMake's target, else the output as the
+            database names it; may be empty.
+        flags: the compiler flags.
+        compiler: the compiler.
+        command: the command as written.
     """
 
     path: str
@@ -110,10 +110,9 @@ class BuildDatabase:
 
     Attributes:
         path: of the database.
-        entries: in its order; of those that compile a file in the same way, the first.
-        notes: what of it is not used, in sentences that do not repeat its name.
-        unclear: sources of which it does not say for sure how they are compiled, absolute, each
-            with the reason.
+        entries: in its order; of identical compilations, only the first.
+        notes: sentences about unused parts, without the database's name.
+        unclear: absolute paths of sources whose compilation is uncertain, each with the reason.
     """
 
     path: str
@@ -123,17 +122,17 @@ class BuildDatabase:
 
     @property
     def compilers(self) -> tuple[Compiler, ...]:
-        """Those of the entries, each once."""
+        """The compilers of the entries, each once."""
         return tuple(dict.fromkeys(entry.compiler for entry in self.entries))
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Entries as they are written: those that may compile CUDA, by absolute path of the source."""
+    """The raw entries that may compile CUDA, by absolute path of the source."""
 
     by_path: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]]
     broken: tuple[tuple[int, str, str | None], ...]
-    """Number, what is wrong, and the source where that is known."""
+    """Number of each invalid entry, the problem, and the source if known."""
 
 
 def read_database(
@@ -143,15 +142,15 @@ def read_database(
 
     Args:
         path: of the database.
-        wanted: told the absolute path of each source; the others' commands are not looked at.
-        trust: take options that could run a program, load a library or write a file as well.
+        wanted: called with each source's absolute path; entries of other sources are skipped.
+        trust: also accept options that could run a program, load a library or write a file.
 
     Raises:
-        InputError: it cannot be read, or is no compilation database.
+        InputError: it cannot be read, or is not a compilation database.
     """
     records = _records_of(path)
     entries: list[tuple[int, Entry]] = []
-    # What an entry leaves out is named also where it compiles as an earlier one does.
+    # Ignored options are reported even for an entry that duplicates an earlier one.
     flags: list[tuple[int, BuildFlags]] = []
     seen: dict[tuple[Any, ...], set[tuple[str, ...]]] = {}
     broken: dict[tuple[int, str], str | None] = {
@@ -210,7 +209,7 @@ def sources(path: str) -> frozenset[str]:
 
 
 def _left_out(flags: Sequence[BuildFlags], trust: bool) -> list[str]:
-    """Sentences on the options that were not taken, each option once."""
+    """Sentences about the options that were not used, each option once."""
     unknown = dict.fromkeys(word for found in flags for word in (*found.unknown, *found.stray))
     refused = dict.fromkeys(word for found in flags for word in found.refused)
     linked = dict.fromkeys(word for found in flags for word in found.linked)
@@ -262,13 +261,13 @@ def _records_of(path: str) -> _Records:
 
 
 def commands_of(path: str) -> Any:
-    """What a database says, unchecked: its entries, or other commands in the form of entries.
+    """The unchecked content of a database: its entries, or other commands converted to entries.
 
     Raises:
         InputError, OSError, ValueError: the file cannot be read.
     """
     text = read_input(path).decode("utf-8", "surrogateescape")
-    # A revision's copy of Ninja's or Bazel's file holds entries.
+    # A checkout's copy of a Ninja or Bazel file contains entries in JSON.
     if os.path.basename(path) == NINJA and not text.startswith("["):
         return [*_commands_of_ninja(path)]
     if is_aquery(path) and not text.startswith("["):
@@ -277,7 +276,7 @@ def commands_of(path: str) -> Any:
 
 
 def _commands_of_ninja(path: str) -> Iterator[dict[str, str]]:
-    """Ninja runs its commands in the directory that it is started in: that of its file."""
+    """Ninja runs commands in the directory where it is started, that of its build file."""
     directory = os.path.dirname(os.path.abspath(path))
     ninja = read_ninja(directory)
     for output, edge in ninja.edges.items():
@@ -291,7 +290,7 @@ def _commands_of_ninja(path: str) -> Iterator[dict[str, str]]:
 
 @cached_while_unchanged(4)
 def _parsed(path: str) -> _Records:
-    """A database's entries; large ones are parsed once per command."""
+    """A database's entries; large databases are parsed once per command."""
     document = commands_of(path)
     if not isinstance(document, list):
         raise InputError("plan", f"{path} is no list of commands", hint=_how_to_write(path))
@@ -317,7 +316,7 @@ def _is_cuda(path: str) -> bool:
 
 
 def _other_sources(record: object, database: str) -> Iterator[str]:
-    """CUDA sources that an entry with a repeated key may name, beside its last."""
+    """CUDA sources that an entry with repeated keys may name, besides its last."""
     if not isinstance(record, Repeating):
         return
     last = _cuda_source(record, database)
@@ -330,7 +329,7 @@ def _other_sources(record: object, database: str) -> Iterator[str]:
 
 
 def _cuda_source(record: object, database: str) -> str | None:
-    """The source of what is no entry, where that is CUDA by its name."""
+    """The source named in an invalid entry, if its name says it is CUDA."""
     if not isinstance(record, dict) or not isinstance(record.get("file"), str):
         return None
     kind = kind_of(record["file"])
@@ -342,10 +341,10 @@ def _cuda_source(record: object, database: str) -> str | None:
 
 
 def _check(record: object) -> None:
-    """Refuse what is no entry.
+    """Check an entry's structure.
 
     Raises:
-        InputError: with the key, what stands there, and what should.
+        InputError: names the key, its value, and what is expected.
     """
     if not isinstance(record, dict):
         raise InputError("plan", f"it is {_json_kind(record)}, not an object")
@@ -370,7 +369,7 @@ def _check(record: object) -> None:
 
 
 def _json_kind(value: object) -> str:
-    """What JSON calls a value."""
+    """The JSON name of a value's type."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -385,7 +384,7 @@ def _directory(record: Mapping[str, Any], database: str) -> str:
 
 
 def _may_be_cuda(source: str, record: Mapping[str, Any], directory: str) -> bool:
-    """Whether an entry is worth taking apart: splitting thousands of commands takes seconds."""
+    """A cheap test before splitting a command, which takes seconds for thousands of entries."""
     if _is_cuda(source):
         return True
     words = record.get("arguments")
@@ -397,7 +396,7 @@ def _may_be_cuda(source: str, record: Mapping[str, Any], directory: str) -> bool
 
 
 def _names_cuda(path: str, directory: str) -> bool:
-    """Whether a file of options may make a source CUDA; many entries name the same."""
+    """Whether an option file may select CUDA; cached, since many entries name the same file."""
     try:
         return _names_cuda_in(path, directory)
     except (OSError, InputError):
@@ -411,7 +410,7 @@ def _names_cuda_in(path: str, directory: str) -> bool:
 
 
 def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -> Entry | None:
-    """The entry, or None where it compiles no CUDA."""
+    """The entry, or None if it does not compile CUDA."""
     directory = _directory(record, database)
     words = record.get("arguments")
     command = record.get("command")
@@ -452,7 +451,7 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
 
 
 def _stray(source: str, directory: str, words: Sequence[str]) -> tuple[str, ...]:
-    """Words that mean nothing to a compiler; the source may be called anything."""
+    """Words that are not compiler arguments, except the source, which may have any name."""
     return tuple(
         word for word in words if os.path.normpath(os.path.join(directory, word)) != source
     )

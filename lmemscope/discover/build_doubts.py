@@ -1,6 +1,6 @@
-"""Why a build may compile a source otherwise than is done here: its compiler or options are others.
+"""Reasons why a build may compile a source differently: another compiler, or other options.
 
-Nothing of a build is run. What its compiler makes of a macro of its own is known only if that
+Nothing in the build is run. The value of a compiler's built-in macro is known only if the build's
 compiler is nvcc with the host compiler that is installed here, and gets the same options.
 """
 
@@ -24,7 +24,7 @@ from lmemscope.sources.unlike_macros import PASTED, asked_of_compiler
 
 _CUDA_COMPILER = re.compile(r"(?:[\w.+]+-)*(?:nvcc|clang|nvc\+\+)[\w.+-]*")
 _WRAPPER_OF_NVCC = "crosstool_wrapper_driver_is_not_gcc"
-"""TensorFlow's, in its builds with Bazel: what ``-x cuda`` is for it hands to nvcc."""
+"""TensorFlow's Bazel wrapper: it passes anything with ``-x cuda`` to nvcc."""
 _SYSTEM_COMPILER = re.compile(
     rf"(?:{re.escape(platform.machine())}-(?:[\w.+]+-)*)?(?:c\+\+|cc|g\+\+|gcc)(?:-[\d.]+)?"
 )
@@ -34,18 +34,16 @@ _OWN_MACROS_ALONE = re.compile(
     r"-[mO]\S*|-nostdinc(?:\+\+)?|-f(?:no-)?(?:gpu|cuda|hip|device|tile)-\S*"
     r"|(?:-isysroot|-Xptxas|-Xcompiler -(?:B|fuse-ld=|-?ld-path)).*"
 )
-"""Words that are left out, and change no macros but a compiler's own and no headers but a
-system's."""
+"""Ignored words that affect only the compiler's built-in macros or system headers."""
 _ABOUT_DEVICE_CODE = frozenset(
     "unknown guarded refused registers gencode arch code rdc host both nvcc elsewhere".split()
 )
-"""Kinds of nvcc's options that say nothing of macros and headers, though a value is not followed.
-"""
+"""Kinds of nvcc options that do not affect macros or headers, even if a value is not understood."""
 _SHELL = re.compile(r"[$`]|(?:^|[\s,=])@|-charset=|^-?-S|(?:^|[\s,=])-{1,2}(?:D|U|include|imacros)")
 
 
 def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
-    """Reasons, in clauses that name neither the build nor the source."""
+    """Reasons as clauses that name neither the build nor the source."""
     compiler = program_name(program)
     if not _is_compiler(compiler, flags.language):
         named = program or "an empty command"
@@ -65,7 +63,7 @@ def doubts(path: str, program: str, flags: BuildFlags) -> Iterator[str]:
 
 
 def others_than_ours(flags: BuildFlags) -> tuple[str, ...]:
-    """Options that are refused, but for one that names the host compiler that is taken here."""
+    """Refused options, except one that selects the same host compiler as is used here."""
     return tuple(
         word
         for word in flags.refused
@@ -74,14 +72,14 @@ def others_than_ours(flags: BuildFlags) -> tuple[str, ...]:
 
 
 def names_gcc(word: str) -> bool:
-    """Whether an option takes GCC as nvcc's host compiler, by the name of the program."""
+    """Whether an option selects GCC as nvcc's host compiler, judging by the program's name."""
     host = word.partition("=")[2]
     is_named = _SYSTEM_COMPILER.fullmatch(program_name(host)) is not None
     return is_named and _HOST_COMPILER.match(word) is not None
 
 
 def _about_directories(path: str, flags: BuildFlags) -> Iterator[str]:
-    """Where headers are looked for in an order that neither NVRTC nor our nvcc is given."""
+    """Header search orders that are passed neither to NVRTC nor to nvcc here."""
     if not (flags.quoted or flags.after):
         return
     try:
@@ -104,11 +102,11 @@ def _first(header: str, directories: Iterable[str]) -> str | None:
 
 
 def may_define(words: Iterable[str], stray: Iterable[str]) -> tuple[str, ...]:
-    """Words that may say which macros are defined, how a text is read, or which headers.
+    """Words that may affect macro definitions, how text is read, or which headers are found.
 
     Args:
-        words: options that are left out; what is in no list may do anything.
-        stray: words that are no options.
+        words: ignored options; an unlisted one may do anything.
+        stray: words that are not options.
     """
     unknown = (word for word in words if not _is_of_device_code(word))
     return tuple(dict.fromkeys((*unknown, *filter(_SHELL.search, stray))))
@@ -126,14 +124,14 @@ def program_name(word: str) -> str:
 
 
 def without_host_words(options: CompileOptions) -> tuple[CompileOptions, tuple[str, ...]]:
-    """Options, and those of them that change nothing but a host compiler's own macros."""
+    """The options without those that affect only a host compiler's built-in macros, and those."""
     given = options.nvcc_args
     words = tuple(word for word in given if PASSED_ALIKE.fullmatch(word.removeprefix(_HANDED)))
     return replace(options, nvcc_args=tuple(w for w in given if w not in words)), words
 
 
 def asks_host_compiler(path: str, options: CompileOptions) -> bool:
-    """Whether a source asks for what a host compiler's options may change."""
+    """Whether a source depends on what a host compiler's options may change."""
     return _asked(path, options, is_nvcc=True, is_gcc=True) is not None
 
 
@@ -143,19 +141,19 @@ def _asked(path: str, options: CompileOptions, is_nvcc: bool, is_gcc: bool) -> s
         if asked_of_nvcc(read, options) == PASTED:
             return PASTED
     except OSError:
-        return None  # Compiling meets it too, and says so.
+        return None  # Compiling will fail on it too, with a message.
     return asked_of_compiler(read.uses, is_nvcc, is_gcc)
 
 
 def _is_compiler(name: str, language: str | None) -> bool:
     if _CUDA_COMPILER.fullmatch(name) or (name == _WRAPPER_OF_NVCC and language in CUDA_LANGUAGES):
         return True
-    # Clang under the system's name; GCC knows no such language.
+    # Clang under the system compiler's name: GCC has no such language.
     return language in CUDA_LANGUAGES and _SYSTEM_COMPILER.fullmatch(name) is not None
 
 
 def _is_ours(host: str) -> bool:
-    """Whether a host compiler is the one that nvcc takes here; it is looked at, not run."""
+    """Whether a host compiler is the one that nvcc uses here; files are compared, not run."""
     path = os.path.join(host, "gcc") if os.path.isdir(host) else host
     found, ours = shutil.which(path), shutil.which("gcc")
     if found is None or ours is None:

@@ -1,7 +1,7 @@
-"""A compiler's command line, as a build system wrote it, in terms of `CompileOptions`.
+"""Translate a build's compiler command line into `CompileOptions`.
 
-What becomes of each word is said in `lmemscope.discover.option_tables`; here words are taken apart
-as nvcc and clang do, and what is translated is put together.
+`lmemscope.discover.option_tables` decides about each word. This module splits the line as nvcc and
+clang do, and assembles the result.
 """
 
 from __future__ import annotations
@@ -26,37 +26,38 @@ _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
 _NAME_END = re.compile(r"[=(\s]")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
 _MACRO = re.compile(r'(?:[^\x00-\x1f`$\\]|\\")*')
-"""What nvcc may be given. It runs its host compiler through a shell: a ``$(…)`` in a macro's value
-or a quote in a directory's name would be run."""
+"""Characters that are safe to pass to nvcc. It runs its host compiler through a shell, which would
+execute a ``$(…)`` in a macro value or a quote in a directory name."""
 
 
 CUDA_LANGUAGES = ("cu", "cuda")
-"""What ``-x`` calls CUDA C++."""
+"""Values of ``-x`` that select CUDA C++."""
 
 
 @dataclass(slots=True)
 class BuildFlags:
-    """What a command line says.
+    """The content of a command line.
 
     Attributes:
         options: the compilation, with absolute paths.
-        archs: real architectures asked for, in order, without duplicates; maybe none.
-        inputs: files named on the line, absolute.
-        language: of ``-x``, or None; of several, that which may hold kernels.
-        output: of ``-o``, as written, or an empty string.
-        refused: options left out because they could run a program, load a library or write.
-        trusted: of these, those that are taken from a build that is trusted.
-        unknown: options that are not followed.
-        stray: words that are no option and name no file that a compiler takes, as written.
-        linked: options for optimising device code while linking, which happens in no one file.
-        responses: files of options that were read, absolute.
-        may_define: of the words that are left out, those that may say which macros are defined.
-        unsaid: options that are left out by no name, and may change a compiler's own macros.
-        quoted: directories in which only headers in quotation marks are looked for.
-        after: directories that are searched behind those of the system.
-        names_cuda: whether ``-cuda`` is there: nvc++'s name of the language, a phase of nvcc's.
-        is_relative: whether a file or a directory of headers is named otherwise than by its
-            absolute path: compilers then call files otherwise than by theirs.
+        archs: the real architectures requested, in order, without duplicates; may be empty.
+        inputs: absolute paths of the files named on the line.
+        language: the value of ``-x``, or None; of several, one that may contain kernels.
+        output: the value of ``-o`` as written, or an empty string.
+        refused: options ignored because they could run a program, load a library or write a file.
+        trusted: the subset of these that is accepted from a trusted build.
+        unknown: options whose effect is not modelled.
+        stray: words, as written, that are neither options nor files for a compiler.
+        linked: options for link-time optimisation of device code, which affects no single file.
+        responses: absolute paths of the option files that were read.
+        may_define: ignored words that may affect macro definitions.
+        unsaid: options ignored without being reported, which may change a compiler's built-in
+            macros.
+        quoted: directories searched only for headers in quotation marks.
+        after: directories searched after the system's.
+        names_cuda: whether ``-cuda`` is given: nvc++'s name for the language, a phase of nvcc's.
+        is_relative: whether a file or header directory is not named by its absolute path; compilers
+            then use other file names than those used here.
     """
 
     options: CompileOptions
@@ -80,10 +81,10 @@ class BuildFlags:
 
 @dataclass(slots=True)
 class _Reading:
-    """A command line, half read; includes as they came, files still to be looked up.
+    """A partly read command line: includes in order of appearance, files not yet looked up.
 
     Attributes:
-        macros: by name, the definition that is in force; None where the name is undefined.
+        macros: by name, the definition in effect; None if the name is undefined.
     """
 
     directory: str
@@ -127,12 +128,12 @@ class _Reading:
 
 
 def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False) -> BuildFlags:
-    """Translate a command line, its program name left out.
+    """Translate a command line without its program name.
 
     Args:
-        arguments: words, as after a shell.
-        directory: where relative paths start, absolute.
-        trust: take the words that could run a program or load a library as well.
+        arguments: words, as split by a shell.
+        directory: absolute path that relative paths start from.
+        trust: also accept words that could run a program or load a library.
 
     Raises:
         InputError: a response file cannot be read.
@@ -174,14 +175,15 @@ def _option(reading: _Reading, word: str, words: Words) -> None:
         if not equals:
             value = next(words, "")
             if name == "Werror" and value.startswith("-"):
-                words.put_back(value)  # The host compiler's, which stands alone.
+                words.put_back(value)  # a host compiler option without a value
         _value(reading, tables.VALUED[name], name, value, words)
     elif not word.startswith("--") and len(word) > 2 and word[1] in tables.JOINED:
         _value(reading, tables.VALUED[word[1]], word[1], word[2:], words)
     elif word.startswith("-isystem"):
         _value(reading, "system", "isystem", word.removeprefix("-isystem"), words)
     elif not word.startswith("--"):
-        # With -forward-unknown-to-host-compiler, which CMake sets, it is the host compiler's.
+        # CMake sets -forward-unknown-to-host-compiler, which passes such words to the host
+        # compiler.
         reading.host.append(word)
         if word in tables.HOST_VALUED:
             reading.host.append(next(words, ""))
@@ -216,7 +218,7 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
     elif kind == "ptxas":
         reading.for_ptxas += _split(value)
     elif kind == "for-nvcc":
-        words.put_back(f"--{value}")  # TensorFlow's wrapper of GCC and nvcc does the same.
+        words.put_back(f"--{value}")  # TensorFlow's wrapper of GCC and nvcc does the same
     elif kind == "optimize":
         reading.host.append(f"-O{value}")
     elif kind == "elsewhere":
@@ -232,7 +234,7 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
     elif kind == "rdc" and value in ("true", "false"):
         reading.separate = value == "true"
     elif kind == "language":
-        # Which files a later one is for depends on the compiler.
+        # Which files a later -x applies to depends on the compiler.
         reading.language = reading.language if reading.language in CUDA_LANGUAGES else value
     elif kind == "output":
         reading.output = value
@@ -280,13 +282,13 @@ def _host_compiler(reading: _Reading, name: str, value: str) -> None:
     elif os.sep in value:
         reading.nvcc.append(f"-ccbin={reading.absolute(value)}")
     else:
-        # A bare name is one in the build's directory, if it is there, and else one on PATH.
+        # A bare name is a file in the build directory if it exists there, else a program on PATH.
         path = reading.absolute(value)
         reading.nvcc.append(f"-ccbin={path if os.path.exists(path) else value}")
 
 
 def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
-    """An option of the preprocessor, which nvcc and its host compiler share."""
+    """A preprocessor option, which nvcc and its host compiler share."""
     allowed = {"define": _MACRO, "undefine": SCALAR, "std": SCALAR}.get(kind, _PATH)
     if not allowed.fullmatch(value):
         reading.refused[f"{name}={value}"] = False
@@ -297,19 +299,19 @@ def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
     elif kind == "std":
         reading.std = value.replace("gnu++", "c++")
         if reading.std != value:
-            reading.host_std = value  # Clang's; nvcc has no such dialect, but its host compiler.
+            reading.host_std = value  # clang's; nvcc lacks this dialect, its host compiler has it
     elif kind == "forced":
         reading.forced += value.split(",")
         reading.is_relative |= not all(map(os.path.isabs, value.split(",")))
     else:
         path = reading.absolute(value)
-        # nvcc takes lists of directories; a comma can also be part of a name.
+        # nvcc accepts lists of directories, but a comma may also be part of a name.
         listed = [value] if os.path.isdir(path) else value.split(",")
         reading.places[kind] += [reading.absolute(part) for part in listed]
 
 
 def _split(value: str) -> list[str]:
-    """The words of an option's value: nvcc splits them at commas, and the shell at blanks."""
+    """The words in an option's value: nvcc splits at commas, and the shell at blanks."""
     try:
         parts = shell_words(value)
     except ValueError:
@@ -319,7 +321,7 @@ def _split(value: str) -> list[str]:
 
 
 def _read_host_words(reading: _Reading) -> None:
-    # nvcc's host compiler gets these words before nvcc's own.
+    # The host compiler receives these words before nvcc's own.
     own, reading.places = reading.places, defaultdict(list)
     own_macros, reading.macros = reading.macros, {}
     words = iter(reading.host)
@@ -338,7 +340,7 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
         parts = iter(word.split(",")[1:])
         for part in parts:
             if part in ("-MD", "-MMD"):
-                next(parts, "")  # The preprocessor's own names a file.
+                next(parts, "")  # the preprocessor option that names a file
             else:
                 _host_word(reading, part, parts)
     elif kind == "again":
@@ -367,7 +369,7 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
 
 
 def _host_value(word: str, words: Iterator[str]) -> tuple[str | None, str]:
-    """What an option with a value is, with the value; None where it takes none."""
+    """The kind of an option that takes a value, and the value; None if it takes none."""
     if word in tables.HOST_VALUED:
         return tables.HOST_VALUED[word], next(words, "")
     for name in tables.HOST_JOINED:
@@ -392,7 +394,7 @@ def _read_ptxas_words(reading: _Reading) -> None:
 
 
 def _archs(value: str) -> list[str]:
-    """Real architectures of ``[sm_80,compute_80]``; PTX of ``compute_80`` counts as its code."""
+    """Real architectures in ``[sm_80,compute_80]``; PTX for ``compute_80`` counts as its code."""
     found = dict.fromkeys(f"sm_{number}" for number in _SEPARATE_WORD.findall(value))
     if not found and value in ("native", "all", "all-major"):
         return ["all-major" if value == "all" else value]
@@ -400,10 +402,10 @@ def _archs(value: str) -> list[str]:
 
 
 def arch_list(archs: Iterable[str]) -> tuple[str, ...]:
-    """The option that gives nvcc a longer ``__CUDA_ARCH_LIST__`` than its one architecture.
+    """The option that makes nvcc define ``__CUDA_ARCH_LIST__`` with several architectures.
 
     Args:
-        archs: all that a source is compiled for at once; for one no option is needed.
+        archs: all architectures compiled at once; a single one needs no option.
     """
     numbers = sorted({int(re.sub(r"\D", "", arch)) * 10 for arch in archs})
     listed = "\\,".join(map(str, numbers))
@@ -411,7 +413,7 @@ def arch_list(archs: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_arch_list(word: str) -> bool:
-    """Whether an option is one of `arch_list`."""
+    """Whether an option was made by `arch_list`."""
     return word.startswith(f"-D{ARCH_LIST}=")
 
 
@@ -429,8 +431,8 @@ def _finished(reading: _Reading) -> BuildFlags:
     searched = _searched(reading)
     _add_forced(reading, tuple(searched))
     own = [path for path in searched if not holds_toolkit(path)]
-    # The build's toolkit may be another than ours. Of its headers only those count that ours does
-    # not have, such as those of cuBLAS: they come after ours.
+    # The build's toolkit may differ from ours. Its directories come after ours, so that only
+    # headers that ours lacks, such as those of cuBLAS, are taken from them.
     for path in searched:
         if holds_toolkit(path):
             reading.nvrtc.append(f"-I{path}")
@@ -460,9 +462,10 @@ def _finished(reading: _Reading) -> BuildFlags:
 
 
 def _searched(reading: _Reading) -> dict[str, None]:
-    """Directories in the order in which GCC looks for headers in them, whichever the line has.
+    """Directories in GCC's header search order, whatever their order on the line.
 
-    A directory of ``-I`` that is also one of ``-isystem``, or one of the system's, is only that.
+    A directory given with ``-I`` that is also given with ``-isystem``, or is a system directory,
+    counts only as such.
     """
     real = functools.cache(os.path.realpath)
     places = reading.places
@@ -475,7 +478,7 @@ def _searched(reading: _Reading) -> dict[str, None]:
 
 
 def _add_forced(reading: _Reading, searched: Sequence[str]) -> None:
-    """Headers of ``-include``: in the build's directory, else on the include path."""
+    """Headers of ``-include``: found in the build directory, else on the include path."""
     for name in reading.forced:
         candidates = [os.path.join(directory, name) for directory in searched]
         path = reading.absolute(name)

@@ -1,6 +1,6 @@
-"""What to say once of a project's build: it is not configured, or it is of another CUDA.
+"""Notes about a project's build: it is not configured, or it uses another version of CUDA.
 
-Both are read as text; nothing of a build is run.
+Both are determined from text; nothing in a build is run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CONFIGURE = (
     ("makefile", "bear -- make"),
     ("GNUmakefile", "bear -- make"),
 )
-"""A build system's file, and the command that writes the database."""
+"""Files of build systems, each with the command that writes a database."""
 
 _TOOLS = ("nvrtc", "nvcc", "ptxas")
 _CUDA_VERSION = re.compile(rb"^#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
@@ -46,9 +46,9 @@ _LARGEST = 1 << 20
 
 
 def configure_command(directory: str) -> tuple[str, str] | None:
-    """Root of the project that holds a directory, and what writes its database; or None.
+    """Root of the project around a directory and the command that writes its database, or None.
 
-    The root is the outermost directory with a build system's file, within the repository.
+    The root is the outermost directory in the repository with a build system's file.
     """
     found = None
     for above in upwards(directory):
@@ -60,11 +60,11 @@ def configure_command(directory: str) -> tuple[str, str] | None:
 
 
 def unconfigured(missing: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """A sentence for each project whose sources lack headers that its build would find.
+    """A sentence for each project whose sources lack headers that its build would provide.
 
     Args:
-        missing: absolute path of each source that is compiled without a build's options, and the
-            header it lacks.
+        missing: absolute path of each source compiled without build options, and the header that
+            was not found.
     """
     search = Search()
     projects: dict[str, dict[str, None]] = {}
@@ -79,7 +79,7 @@ def unconfigured(missing: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _what_to_do(path: str, project: tuple[str, str], search: Search) -> str:
-    """What is missing of a project's build for one of its sources, and how to make it."""
+    """What a source's project build lacks, and how to create it."""
     own = (one for one in search.above(path) if is_below(one, project[0]) and search.sources(one))
     database = next(own, None)
     if database is None:
@@ -94,14 +94,14 @@ def _what_to_do(path: str, project: tuple[str, str], search: Search) -> str:
 
 
 def written_by(root: str, command: str) -> str:
-    """What `configure_command` found, as advice."""
+    """The result of `configure_command`, as advice."""
     shown = os.path.relpath(root)
     place = "" if shown == os.curdir else f" (in {shown})"
     return f"write a build database with: {command}{place}"
 
 
 def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tuple[str, ...]:
-    """A sentence for each version of CUDA that a build has and that no tool of ours has."""
+    """A sentence for each CUDA version that a build uses and no tool here has."""
     used = _versions_of(tools)
     if not used:
         return ()
@@ -121,12 +121,12 @@ def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tupl
 
 
 def asked_of_toolkits(inputs: Iterable[Found], tools: Iterable[Tool]) -> Iterator[Gap]:
-    """Sources that ask for their toolkit's version, where their build's may be another than ours.
+    """Gaps for sources that depend on the toolkit version, if the build's may differ from ours.
 
-    The build's is that of its nvcc; without a build database, that of ``CUDA_HOME``.
+    The build's toolkit is that of its nvcc; without a build database, that of ``CUDA_HOME``.
 
     Args:
-        inputs: with what their builds say.
+        inputs: with the data from their builds.
         tools: that analysed them.
     """
     used = _versions_of(tools)
@@ -156,7 +156,7 @@ def _asked(found: Found, here: Version, there: Version | None, root: str | None)
     try:
         files = closure(found.path, options).files
     except OSError:
-        return None  # Compiling meets it too, and says so.
+        return None  # Compiling will fail on it too, with a message.
     asked = asked_of_version(files, options.defines, here, there)
     if asked is None:
         return None
@@ -173,13 +173,13 @@ def _asked(found: Found, here: Version, there: Version | None, root: str | None)
 
 
 def _versions_of(tools: Iterable[Tool]) -> list[Version]:
-    """Versions of the toolkits that some tools are of, each once."""
+    """The versions of the toolkits that the tools belong to, each once."""
     named = (one.version for one in tools if one.name in _TOOLS and one.version)
     return list(dict.fromkeys(map(_major_minor, named)))
 
 
 def _toolkit_of(compiler: Compiler) -> tuple[Version | None, str | None]:
-    """Version and root of the toolkit of an nvcc, by its place or what CMake noted."""
+    """Version and root of an nvcc's toolkit, from its location or from CMake's records."""
     if os.path.basename(compiler.path).removesuffix(".exe") != "nvcc":
         return None, None
     version, root = _toolkit_around(_program(compiler.path))
@@ -187,7 +187,7 @@ def _toolkit_of(compiler: Compiler) -> tuple[Version | None, str | None]:
 
 
 def with_own_toolkit(report: UnitReport, compilers: Iterable[Compiler]) -> UnitReport:
-    """A report; where a header was not found that the toolkit of a build has, with that hint."""
+    """The report; if a header was not found that a build's toolkit has, with a hint."""
     failure = report.failure
     header = header_not_found(failure.log or "") if failure is not None else None
     root = _toolkit_with(header, compilers) if header is not None else None
@@ -198,7 +198,7 @@ def with_own_toolkit(report: UnitReport, compilers: Iterable[Compiler]) -> UnitR
 
 
 def _toolkit_with(header: str, compilers: Iterable[Compiler]) -> str | None:
-    """Root of the toolkit of a build that has a header, or None."""
+    """Root of a build's toolkit that contains a header, or None."""
     for compiler in compilers:
         _, root = _toolkit_around(_program(compiler.path))
         if root is None:
@@ -211,13 +211,13 @@ def _toolkit_with(header: str, compilers: Iterable[Compiler]) -> str | None:
 
 
 def _program(path: str) -> str | None:
-    """A compiler's own place, behind links and the search path."""
+    """The location of a compiler, with links and the search path resolved."""
     found = path if os.path.isabs(path) else shutil.which(path)
     return None if found is None else os.path.realpath(found)
 
 
 def _toolkit_around(nvcc: str | None) -> tuple[Version | None, str | None]:
-    """Major and minor version of the toolkit around an nvcc, by its own ``cuda.h``; its root."""
+    """Major and minor version of an nvcc's toolkit, from its ``cuda.h``, and the toolkit's root."""
     if nvcc is None:
         return None, None
     root = os.path.dirname(os.path.dirname(nvcc))
@@ -231,7 +231,7 @@ def _toolkit_around(nvcc: str | None) -> tuple[Version | None, str | None]:
 
 
 def _toolkit_of_cmake(database: str) -> tuple[Version | None, str | None]:
-    """The version that CMake found when it configured the build of a database, and its root."""
+    """The toolkit version and root that CMake found when it configured a database's build."""
     files = os.path.join(glob.escape(os.path.dirname(database)), "CMakeFiles")
     for path in sorted(glob.glob(os.path.join(files, "*", "CMakeCUDACompiler.cmake"))):
         text = _beginning(path)

@@ -1,4 +1,4 @@
-"""Statements of files that say how a project is built, and which of them may give options."""
+"""Parse the statements of build files, and determine which of them may give options."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from msgspec import Struct
 from lmemscope.discover.build_words import OF_OPTIONS, WORD
 
 PLAIN = re.compile(r"(?:add_(?:library|executable|test|subdirectory)|install|message|project)\b")
-"""Commands that name what is built, and give it no options but by words that begin with a dash."""
+"""Commands that name what is built; only their words with a leading dash are options."""
 TARGET = re.compile(r"add_(?:library|executable)\s*\(\s*(\w+)[^$]*")
-"""A statement that makes a target, and says so without variables."""
+"""A statement that defines a target without using variables."""
 _NO_OPTIONS = frozenset(("add_test", "install", "message"))
-"""Commands whose words reach no compiler, though they begin with a dash."""
+"""Commands whose words never reach a compiler, even with a leading dash."""
 _OWN_MODULES = frozenset(
     "CheckLanguage CMakeDependentOption CMakePackageConfigHelpers CPack CTest ExternalProject "
     "FeatureSummary FetchContent GNUInstallDirs GoogleTest".split()
 )
-"""Modules of CMake's own that give no options."""
+"""CMake's own modules that give no options."""
 _FOR_TARGETS = ("target_", "set_target_")
-"""Beginnings of commands whose first argument is a target."""
+"""Prefixes of commands whose first argument is a target."""
 _FOR_OPTIONS = ("add_compile_", "add_definitions", "include_directories", "link_", "add_link_")
-"""Beginnings of commands that give options to what is built, and do nothing else."""
+"""Prefixes of commands that only give options to what is built."""
 _BEGIN = frozenset(("if", "ifeq", "ifneq", "ifdef", "ifndef"))
 _CONDITIONS = _BEGIN | {"elseif", "else"}
 _OPERATORS = frozenset(
     "NOT AND OR TARGET DEFINED EXISTS MATCHES EQUAL STREQUAL LESS GREATER ON OFF TRUE FALSE".split()
 )
-"""Words of conditions that name no variable."""
+"""Words in conditions that are not variables."""
 _SETTING = frozenset(("set", "option", "list", "string"))
-"""Commands whose first argument, or whose second, is a variable."""
+"""Commands whose first or second argument is a variable."""
 CODE = re.compile(r".*\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)", re.ASCII)
 SOURCE = re.compile(rf"{CODE.pattern}|.*\.(?:py|md|txt|rst|json)", re.ASCII)
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
@@ -41,12 +41,12 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 
 class Statement(Struct, frozen=True):
-    """A statement of a build file.
+    """A statement in a build file.
 
     Attributes:
-        head: its first word, a command with its first argument.
-        words: all of them, without the dashes in front.
-        of_options: those that may be options by where they stand, or by a dash.
+        head: its first word; for a command, with the first argument.
+        words: all of its words, without leading dashes.
+        of_options: those that may be options, by position or by a leading dash.
     """
 
     head: tuple[str, ...]
@@ -55,20 +55,20 @@ class Statement(Struct, frozen=True):
 
 
 def variables_of(statement: Statement) -> tuple[str, ...]:
-    """What may be a variable that a statement sets."""
+    """The words that may be variables set by a statement."""
     head = statement.head
     is_call = len(head) > 1
     return statement.words[1:3] if is_call and head[0] in _SETTING else () if is_call else head
 
 
 def matches_in(pattern: re.Pattern[str], texts: Iterable[str]) -> Iterator[re.Match[str]]:
-    """The statements of build files that a pattern is all of."""
+    """The statements in build files that match a pattern completely."""
     every = (one.strip() for text in texts for one in raw_statements(text))
     return (match for match in map(pattern.fullmatch, every) if match is not None)
 
 
 def is_of_one_target(statement: Statement) -> bool:
-    """Whether a statement is about one target alone, and reaches none that links with it."""
+    """Whether a statement concerns only one target, and nothing that links with it."""
     command, *rest = statement.words
     if command.startswith("set_target_") and rest[1:2] != ["PROPERTIES"]:
         return False
@@ -77,7 +77,7 @@ def is_of_one_target(statement: Statement) -> bool:
 
 
 def may_make(statement: Statement) -> bool:
-    """Whether a statement may fetch or write files: no condition, and none that gives options."""
+    """Whether a statement may fetch or write files; not so for conditions and option statements."""
     command = statement.head[0]
     return (
         PLAIN.match(command) is None
@@ -87,7 +87,7 @@ def may_make(statement: Statement) -> bool:
 
 
 def sources_in(texts: Iterable[str]) -> frozenset[str]:
-    """Names of sources that build files hold, without directories."""
+    """Names of the sources in build files, without directories."""
     words = chain.from_iterable(map(WORD.findall, chain.from_iterable(map(raw_statements, texts))))
     return frozenset(os.path.basename(word) for word in words if CODE.fullmatch(word))
 
@@ -120,13 +120,13 @@ def names_of_options(texts: Iterable[str]) -> frozenset[str]:
 
 
 def is_of_no_target(statement: Statement, left: frozenset[str]) -> bool:
-    """Whether a statement is about a target that is gone."""
+    """Whether a statement concerns a target that is gone."""
     command, *named = statement.head
     return command.startswith(_FOR_TARGETS) and left.isdisjoint(named)
 
 
 def statements(text: str, variables: Collection[str] = ()) -> tuple[Statement, ...]:
-    """The statements of a build file that have words other than names of sources.
+    """The statements in a build file, except those with only source names.
 
     Args:
         text: of the file.
@@ -148,7 +148,7 @@ def statements(text: str, variables: Collection[str] = ()) -> tuple[Statement, .
             of_options = PLAIN.match(first) is None and (
                 OF_OPTIONS.search(first) is not None or named in variables
             )
-        # What a command is for is no option of it.
+        # The target of a command is not an option.
         begin = 2 if first.startswith(_FOR_TARGETS) else 1
         options = (
             word.lstrip("-")
@@ -162,7 +162,7 @@ def statements(text: str, variables: Collection[str] = ()) -> tuple[Statement, .
 
 
 def raw_statements(text: str) -> Iterator[str]:
-    """Lines without comments; what brackets or a backslash at the end of a line join is one."""
+    """Statements without comments, each on one line: joins brackets and continued lines."""
     held: list[str] = []
     depth = 0
     for line in text.split("\n"):

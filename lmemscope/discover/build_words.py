@@ -1,4 +1,4 @@
-"""Words of files that say how a project is built, that call a build, or that one reads."""
+"""Recognise words that may be compiler options in build files, scripts and option lists."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ OF_OPTIONS = re.compile(
     r"|include|copts|nvcc|cuda|_args|preset|config",
     re.IGNORECASE,
 )
-"""Commands, variables and keywords whose arguments may become options of a compiler."""
+"""Commands, variables and keywords whose arguments may become compiler options."""
 SCRIPT = re.compile(r".*\.(?:py|pl|rb|sh|bash|ps1|bat|cmd|json|ya?ml|toml|cfg|ini)")
-"""Names of files in which options begin with a dash; a list of words may leave it out."""
+"""Names of files in which options have a leading dash; in a list of words they may not."""
 WORD = re.compile(r"[^\s\"'`,;:()\[\]{}<>$=]+")
 _TOKEN = re.compile(r"[^\s\"'`,;()\[\]{}<>$]+")
-"""A word of a command as a shell or a script writes it, with its value."""
+"""A word of a command, with its value, as a shell or a script writes it."""
 _IDLE = frozenset(
     "dropped output refused host language include quote after system response elsewhere guarded "
     "unknown optimize".split()
 )
 _KINDS = {**VALUED, **FLAGS}
 NO_CODE = frozenset(name for name, kind in _KINDS.items() if kind in ("dropped", "output"))
-"""Options of a compiler that change nothing in what it compiles."""
+"""Compiler options that do not affect the compiled code."""
 CHANGING = frozenset(
     name for name, kind in _KINDS.items() if kind not in _IDLE and (len(name) > 1 or name == "G")
 )
-"""Options of a compiler that change device code, but for macros."""
+"""Compiler options that affect device code, except macros."""
 
 
 def words_in(data: bytes | None, every: bool) -> frozenset[str]:
-    """The words of a text, without the dashes in front; those that have one, or all."""
+    """The words in a text without leading dashes: all, or only those that had one."""
     text = text_of(data)
     words = WORD.findall(text)
     found = {w.lstrip("-") for w in words if every or w.startswith("-")}
@@ -41,7 +41,7 @@ def words_in(data: bytes | None, every: bool) -> frozenset[str]:
 
 
 def _options_in(text: str) -> Iterator[str]:
-    """Options of a text with their values: ``maxrregcount=40``, also where a blank is between."""
+    """Options in a text with their values, as ``maxrregcount=40`` even if separated by a blank."""
     tokens = iter(_TOKEN.findall(text))
     for token in tokens:
         for piece in re.split(r"(?<==)(?=-)", token):
@@ -56,7 +56,7 @@ def _options_in(text: str) -> Iterator[str]:
 
 
 def options_of(words: Iterable[str]) -> Iterator[str]:
-    """The options of a compiler's command that change device code, each with its value."""
+    """The options in a compiler command that affect device code, each with its value."""
     left = iter(words)
     for word in left:
         name = word.lstrip("-")
@@ -69,5 +69,5 @@ def options_of(words: Iterable[str]) -> Iterator[str]:
 
 
 def text_of(data: bytes | None) -> str:
-    """The text of a file, which may be damaged; empty where there is none."""
+    """The text of a possibly damaged file; empty if there is no file."""
     return "" if data is None else readable(decoded(data).text)

@@ -1,8 +1,8 @@
-"""Which inputs may have changed since a git revision: by their text, their headers, their options.
+"""Select the inputs that may have changed since a git revision: text, headers or options.
 
-When unsure, an input counts as changed: one that is not in the revision or outside of the
-repository, one that reads such a file or names a header by a macro, and all of them where what
-decides about all of them, such as the configuration, changed.
+When in doubt, an input counts as changed: if it is not in the revision or is outside the
+repository, if it reads such a file, or if it names a header by a macro. Every input counts as
+changed if something that affects all of them has, such as the configuration.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _UNFOLLOWED = "what it reads beside itself is not followed"
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Grounds to look at inputs, whatever their own files say.
+    """Reasons to check inputs that do not depend on their own files.
 
     Attributes:
-        all: why every input is looked at, in words; empty where none is for that.
-        inputs: names that are looked at, for the baseline said something else of them: absolute,
-            from each directory that its names may start from.
-        notes: what a reader has to know of them.
+        all: reasons to check every input, as text; empty if there are none.
+        inputs: absolute names of inputs to check because their baseline entries changed, relative
+            to each directory that the names may start from.
+        notes: information for the reader.
     """
 
     all: tuple[str, ...] = ()
@@ -56,11 +56,12 @@ class Grounds:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """What is looked at.
+    """The selected inputs.
 
     Attributes:
-        inputs: as they were found.
-        elsewhere: absolute paths that other inputs read; what is said of them takes those too.
+        inputs: as discovered.
+        elsewhere: absolute paths read by the other inputs; statements about what is not compiled
+            take them into account.
     """
 
     inputs: tuple[Found, ...]
@@ -69,15 +70,15 @@ class Narrowed:
 
 @dataclass(slots=True)
 class Selection:
-    """The inputs of one command that are looked at.
+    """The inputs of one command that are checked.
 
     Attributes:
-        revision: what git says.
+        revision: the comparison with the revision.
         settings: how inputs are compiled.
-        grounds: beside their files.
-        unchanged: files that are not looked at, as shown to the user; set by `narrow`.
-        notes: what a reader has to know, the number of files first; set by `narrow`.
-        build: a file that says how inputs are built and that changed, or None; set by `narrow`.
+        grounds: reasons other than their files.
+        unchanged: files that are not checked, for display; set by `narrow`.
+        notes: information for the reader, the number of files first; set by `narrow`.
+        build: a changed file that determines how inputs are built, or None; set by `narrow`.
     """
 
     revision: Revision
@@ -92,8 +93,8 @@ class Selection:
     def narrow(self, discovery: Discovery) -> Narrowed:
         """The inputs that may have changed.
 
-        Where there is none, no header changed and no file was removed, what nobody compiles is
-        what it was too: nothing is said of it.
+        If there are none, and no header changed and no file was deleted, then nothing changed in
+        what is not compiled either: no note is made of it.
         """
         inputs = [found for found in discovery.inputs if found.path != STANDARD_INPUT]
         whys = Whys(self.revision, self.settings, inputs)
@@ -136,12 +137,13 @@ class Selection:
         return Narrowed(chosen, elsewhere)
 
     def untouched(self, files: Collection[str]) -> frozenset[str]:
-        """Those of some files that are looked at though no change of them is known.
+        """The given files that are checked although no change to them is known.
 
-        Nor is one of what they read, or of how they are built. Also headers of which none is known.
+        Nothing that they read has changed either, nor how they are built. Headers without any known
+        change are included.
 
         Args:
-            files: as shown to the user.
+            files: for display.
         """
         whys = self._whys
         if whys is None:
@@ -163,18 +165,18 @@ def since(
     *,
     name: str | None = None,
 ) -> Selection:
-    """What chooses among a command's inputs.
+    """The selection of a command's inputs.
 
     Args:
         revision: as typed.
         paths: as typed.
-        baseline: its path, or None without one.
-        configuration: path of the configuration file, or None without one.
+        baseline: its path, or None.
+        configuration: path of the configuration file, or None.
         settings: how inputs are compiled.
-        name: of the revision, for readers; as typed without one.
+        name: the revision's display name; by default as typed.
 
     Raises:
-        UsageError: there is no git, no repository, or no such revision.
+        UsageError: git, the repository or the revision does not exist.
     """
     found = read_revision(revision, paths)
     found = replace(found, name=name or revision)
@@ -200,7 +202,7 @@ def since(
 
 
 class Whys:
-    """Why inputs are looked at: in words where that is not known for sure, else an empty string."""
+    """Reasons to check an input: text if uncertain, an empty string if it has certainly changed."""
 
     def __init__(self, revision: Revision, settings: Settings, inputs: Sequence[Found]) -> None:
         self._revision, self._settings = revision, settings
@@ -212,14 +214,14 @@ class Whys:
         )
         self._has_database = _knows_database(revision)
         self._deleted = {os.path.basename(path) for path in revision.deleted}
-        # What CUDA files launch decides what of a header is compiled.
+        # Launches in CUDA files determine which instances of a header's templates are compiled.
         self._launches_differ = any(_is_cuda(path) for path in revision.changed) or any(
             _is_cuda(found.path, unnamed=True) and revision.why(found.path) is not None
             for found in inputs
         )
 
     def of_all(self) -> tuple[str, ...]:
-        """Why every input is looked at."""
+        """Reasons to check every input."""
         changed = {os.path.relpath(path, self._revision.top) for path in self._revision.changed}
         databases = sorted(filter(is_database, changed))
         found = [f"{path} changed" for path in databases[:1]]
@@ -235,11 +237,11 @@ class Whys:
         return tuple(found)
 
     def reads(self, found: Found) -> tuple[str, ...]:
-        """What compiling an input reads, if `of` had to ask."""
+        """The files read by compiling an input, if `of` needed them."""
         return self._reads.get((found.path, combined(found.options, self._settings.options)), ())
 
     def of(self, found: Found) -> str | None:
-        """Why an input is looked at, or None where it is unchanged."""
+        """The reason to check an input, or None if it is unchanged."""
         own = self._revision.why(found.path)
         if own is not None:
             return own
@@ -260,20 +262,20 @@ class Whys:
         return self._of_closure(found)
 
     def is_untouched(self, found: Found) -> bool:
-        """Whether no change is known of an input, of what it reads and of how it is built."""
+        """Whether no change is known to an input, to what it reads, or to how it is built."""
         is_built_otherwise = found.options is not None and bool(self._build)
         if is_built_otherwise or self._of_command(found) is not None:
             return False
         kind = kind_of(found.path) or CUDA
         own = self._revision.why(found.path)
-        # Launches elsewhere are no change of a header.
+        # A launch elsewhere is not a change to the header.
         of_header = own is None and kind.is_header
         why = self._of_closure(found) if of_header else self.of(found)
         reads = self.reads(found) if kind.is_cuda else self._read_by_python(found)
         return "" not in (why, *map(self._revision.why, reads))
 
     def _read_by_python(self, found: Found) -> tuple[str, ...]:
-        """The files that a Python file is known to import, or to read."""
+        """The files that a Python file is known to import or read."""
         if (kind_of(found.path) or CUDA).reads != "imports":
             return ()
         try:
@@ -284,7 +286,7 @@ class Whys:
 
     @property
     def build_file(self) -> str | None:
-        """A file that says how inputs are built and that changed, or None."""
+        """A changed file that determines how inputs are built, or None."""
         return next(iter(self._build), None)
 
     @cached_property
@@ -292,7 +294,7 @@ class Whys:
         return build_change(self._revision)
 
     def _of_command(self, found: Found) -> str | None:
-        """The same for the command of its build, and what that is made of."""
+        """As `of`, for the input's build command and what the command is made from."""
         words = found.entry.command.words if found.entry is not None else ()
         change = self._change if words else None
         if change is not None and change.may_change(words):
@@ -301,10 +303,10 @@ class Whys:
         return next((why for why in whys if why is not None), None)
 
     def _of_response(self, path: str) -> str | None:
-        """The same for a file of options that the build's command names.
+        """As `of`, for an option file named in the build command.
 
-        One that git does not know counts as unchanged where it does not know the database either:
-        both are written when the build is configured.
+        If git tracks neither it nor the database, it counts as unchanged: both are written when the
+        build is configured.
         """
         real = os.path.realpath(path)
         if real not in self._revision.known | self._revision.changed and not self._has_database:
@@ -329,7 +331,7 @@ class Whys:
         return self._of_files("reads", read.files)
 
     def _of_files(self, verb: str, paths: Iterable[str]) -> str | None:
-        """The same for files that an input reads or imports."""
+        """As `of`, for files that an input reads or imports."""
         for path in paths:
             why = self._revision.why(path)
             if why is not None:
@@ -353,7 +355,7 @@ class Whys:
         return self._of_text_of_python(found) if may_hold_kernels(text) else None
 
     def _of_text_of_python(self, found: Found) -> str | None:
-        """The same for the files that hold the text of its kernels."""
+        """As `of`, for the files that contain the text of its kernels."""
         try:
             read = read_file(found.path, found.file)
         except InputError as error:
@@ -376,7 +378,7 @@ class Whys:
 
 
 def _is_cuda(path: str, *, unnamed: bool = False) -> bool:
-    """Whether a path is CUDA C++; of an input whose name says nothing, its build says so."""
+    """Whether a path is CUDA C++; if its name does not tell, the build decides."""
     kind = kind_of(path)
     return kind.is_cuda if kind is not None else unnamed
 

@@ -1,4 +1,4 @@
-"""Where a project ends: at the top of a git checkout, its own or a submodule's; what is its own."""
+"""Determine where a project ends (at the top of its git checkout), and which files are its own."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _FOREIGN = re.compile(
     r"|(?:site|dist)-packages|cutlass|cccl|cub|thrust",
     re.IGNORECASE,
 )
-"""Directories of other people's code, by name."""
+"""Names of directories that contain other people's code."""
 
 
 def is_top(directory: str) -> bool:
-    """Whether a directory is the top of a checkout; ``.git`` is a file in a submodule."""
+    """Whether a directory is the top of a checkout; in a submodule, ``.git`` is a file."""
     return os.path.lexists(os.path.join(directory, ".git"))
 
 
 def upwards(directory: str) -> Iterator[str]:
-    """An absolute directory and those above it, up to its checkout's or the file system's top."""
+    """A directory and its parents, up to the top of its checkout or of the file system."""
     while True:
         yield directory
         above = os.path.dirname(directory)
@@ -34,9 +34,9 @@ def upwards(directory: str) -> Iterator[str]:
 
 
 def in_repository(path: str) -> str:
-    """A file or an input as its repository calls it, by which servers of git place it.
+    """The path of a file or input relative to its repository, as git servers identify it.
 
-    One that is not there, or in no checkout, keeps its name.
+    A file that does not exist, or is in no checkout, keeps its name.
     """
     own = os.path.abspath(path)
     if path == STANDARD_INPUT or not os.path.lexists(InputId.parse(own).file):
@@ -46,12 +46,12 @@ def in_repository(path: str) -> str:
 
 
 def is_own(path: str, directory: str) -> bool:
-    """Whether an absolute path is below a directory, and no library's in the project's tree."""
+    """Whether a path is below a directory, and not in a library within the project's tree."""
     if not is_below(path, directory):
         return False
     parent = os.path.dirname(path)
     while len(parent) > len(directory):
-        # A submodule or another clone has a .git of its own.
+        # A submodule or other clone has its own .git.
         if _FOREIGN.fullmatch(os.path.basename(parent)) or _is_top(parent):
             return False
         parent = os.path.dirname(parent)

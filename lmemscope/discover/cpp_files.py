@@ -1,4 +1,4 @@
-"""Files that define CUDA kernels though their name says nothing of CUDA."""
+"""Recognise C++ files that define CUDA kernels although their name does not say so."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _HEADING = re.compile(rb"\b([A-Za-z_]\w*)\s+void\b|(?m:^)[ \t]*([A-Za-z_]\w*)[ \
 _COMMON = frozenset(
     b"static inline virtual extern const constexpr friend return C if for while switch".split()
 )
-"""Words before ``void``, or a bracket, that are no macros of kernels."""
+"""Words before ``void``, or before a bracket, that are not macros for kernels."""
 
 
 def is_cpp_name(path: str) -> bool:
-    """Whether a file is C or C++ by its name, which says nothing of CUDA."""
+    """Whether a file name is C or C++ but not CUDA."""
     return os.path.splitext(path)[1].lower() in _ENDINGS
 
 
 def may_be_included(path: str) -> bool:
-    """Whether a file is C++ by its name and holds device code, as far as its text tells."""
+    """Whether a file name is C++ and its text appears to contain device code."""
     if not is_cpp_name(path):
         return False
     try:
@@ -52,7 +52,7 @@ def may_be_included(path: str) -> bool:
 
 
 def source_of(path: str) -> CudaSource:
-    """What a C++ file says.
+    """The facts read from a C++ file's text.
 
     Raises:
         OSError: it cannot be read.
@@ -61,7 +61,7 @@ def source_of(path: str) -> CudaSource:
 
 
 def _may_be_in_string(text: bytes) -> bool:
-    """Whether device code may stand in a string, which a quick look takes for code."""
+    """Whether device code may be inside a string, which a quick scan takes for code."""
     if b".entry" in text and b".version" in text:
         return True
     if _WORD not in text:
@@ -70,9 +70,9 @@ def _may_be_in_string(text: bytes) -> bool:
 
 
 def _defines_kernel(text: bytes) -> bool:
-    """Whether ``__global__`` stands before a body, in no comment, string or directive.
+    """Whether ``__global__`` precedes a body, outside comments, strings and directives.
 
-    Or behind ``template`` without parameters: an instance of a template that is elsewhere.
+    Explicit instantiations (``template`` without parameters) count too.
     """
     joined = text.replace(b"\\\r\n", b"").replace(b"\\\n", b"")
     if b"global" not in joined:
@@ -84,7 +84,7 @@ def _defines_kernel(text: bytes) -> bool:
 
 
 def _begins_kernel(text: bytes, at: int) -> bool:
-    """Whether a definition begins at a word, which stands in no comment and no directive."""
+    """Whether a definition starts at a word, outside comments and directives."""
     line = max(text.rfind(b"\n", max(at - _BEFORE, 0), at) + 1, at - _BEFORE, 0)
     body = _BODY.search(text, at, at + _HEAD)
     is_definition = body is not None and text.find(b";", at, body.start()) < 0
@@ -92,7 +92,7 @@ def _begins_kernel(text: bytes, at: int) -> bool:
 
 
 def _by_macro(path: str, text: bytes) -> bool:
-    """Whether a macro of the file, or of a header that it includes, begins a kernel in it."""
+    """Whether a macro, from the file or a header it includes, starts a kernel definition in it."""
     headings = ((one[1] or one[2], one.start()) for one in _HEADING.finditer(text))
     begun = {word for word, at in headings if word not in _COMMON and _begins_kernel(text, at)}
     if not begun:
@@ -101,7 +101,7 @@ def _by_macro(path: str, text: bytes) -> bool:
 
 
 def _kernel_macros(path: str) -> frozenset[bytes]:
-    """Macros of a file that stand for ``__global__``; none where it cannot be read."""
+    """A file's macros that expand to ``__global__``; empty if the file cannot be read."""
     try:
         return _macros_of(path)
     except OSError:

@@ -1,6 +1,6 @@
-"""Device code in a source's text as the bytes of an array, as ``bin2c`` and ``xxd`` write it.
+"""Detect device code embedded in a source as array bytes, as ``bin2c`` and ``xxd`` write it.
 
-Or in a file whose bytes the source takes (``.incbin``, ``#embed``).
+Also detects files embedded by ``.incbin`` or ``#embed``.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from lmemscope.files import read_beside
 from lmemscope.routes import is_device_code
 
 _ELF, _MACHINE = b"\x7fELF", b"\xbe"
-"""An ELF file's beginning, and its byte 18 where it is for a GPU (EM_CUDA)."""
+"""Start of an ELF file, and its byte 18 if it is for a GPU (EM_CUDA)."""
 FATBIN, _PTX = b"\x50\xed\x55\xba\x01\x00", b".version "
 _SPELLED = (b"0x%x", b"%d", rb"\x%x", rb"\%o")
 _RARE = (b"\x7f\xbe", b"\xed\xba", b"version")
-"""Bytes of each that no text holds otherwise than as numbers."""
+"""Byte sequences that text contains only in the form of numbers."""
 _NEXT = rb"u?\s{0,80},\s{0,80}(?:\(\w{1,20}\)\s{0,80})?"
 _ANY = rb"(?:0x[0-9a-f]{1,2}|\d{1,3}|'\\?[^']{1,4}')"
 _ESCAPE = rb"(?:\\x[0-9a-f]{2}|\\[0-7]{1,3}|[^\\])"
 
 
 def _array(data: bytes) -> bytes:
-    """A pattern for elements of an array: 69, 0x45, 'e' or '\\x45', in lower case."""
+    r"""A pattern for array elements: 69, 0x45, 'e' or '\x45', in lower case."""
     letters = data.lower()
     ways = (
         rb"(?:0x0?%x|%d|'%b'|'\\x%02x')" % (n, n, re.escape(letters[i : i + 1]), n)
@@ -34,7 +34,7 @@ def _array(data: bytes) -> bytes:
 
 
 def _text(data: bytes) -> bytes:
-    """The same for characters of a string literal."""
+    """The same for characters in a string literal."""
     letters = data.lower()
     ways = (
         rb"(?:\\x%02x|\\0{0,2}%o|%b)" % (n, n, re.escape(letters[i : i + 1]))
@@ -48,13 +48,13 @@ _WORDS = re.compile(
     rb"|0x(?:[0-9a-f]{8})?464c457f[\w\s,]{0,80}be000[12]"
     rb"|0x7265762eu?\s{0,80},\s{0,80}0x6e6f6973|0x6e6f69737265762e"
 )
-"""The same in little-endian words of 32 or 64 bits."""
+"""The same as little-endian words of 32 or 64 bits."""
 _NAMED = re.compile(rb"(?:\.incbin|#\s{0,20}embed)\s{1,80}\\?[\"<]([^\"<>\\\n]{1,400})")
 
 
 @functools.cache
 def _bytes() -> re.Pattern[bytes]:
-    """The beginnings byte by byte, made when a text may hold one: most hold none."""
+    """Patterns for single bytes; built only if a text may contain an image, which is rare."""
     return re.compile(
         b"|".join(
             (
@@ -63,7 +63,7 @@ def _bytes() -> re.Pattern[bytes]:
                 _array(FATBIN),
                 _text(FATBIN),
                 _array(_PTX),
-                # As escapes: kernels in plain text are read elsewhere.
+                # Only escaped: kernels in plain text are found elsewhere.
                 rb"(?=\\)" + _text(_PTX),
             )
         )
@@ -71,9 +71,9 @@ def _bytes() -> re.Pattern[bytes]:
 
 
 def holds_image(path: str) -> bool:
-    """Whether a source's text holds machine code, a fat binary or PTX as the bytes of an array.
+    """Whether a source embeds a cubin, fat binary or PTX as array bytes.
 
-    Or has an assembler or the preprocessor take a file of that.
+    Embedding such a file through the assembler or preprocessor counts too.
 
     Raises:
         OSError: it cannot be read.
@@ -90,7 +90,7 @@ def holds_image(path: str) -> bool:
 
 
 def _leads_to_image(path: str, name: bytes) -> bool:
-    """Whether a file that a source names, from its directory or one above, is device code."""
+    """Whether a file named in a source, relative to its directory or a parent, is device code."""
     above = os.path.dirname(os.path.abspath(path))
     while True:
         if is_device_code(os.path.join(above, os.fsdecode(name))):

@@ -1,7 +1,7 @@
-"""Arguments to tools in a configuration file that is found beside the sources.
+"""Filter the tool arguments in a configuration file found in the scanned tree.
 
-They come with the tree, like a build database, and are held to the same lists: what is passed on
-can run no program, load no library and write no file (`lmemscope.discover.option_tables`).
+Like a build database, it comes with the tree and is untrusted: only arguments that cannot run a
+program, load a library or write a file are passed on (`lmemscope.discover.option_tables`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from lmemscope.errors import InputError
 from lmemscope.sources.tool_words import nvrtc_words, ptxas_words
 
 Admitted = tuple[tuple[str, ...], tuple[str, ...]]
-"""Arguments that are passed on, and those that are not, as they are named to the user."""
+"""The arguments that are passed on, and the others, as shown to the user."""
 
 
 def admitted(name: str, words: Sequence[str]) -> Admitted:
-    """The arguments that can do no harm, and the others.
+    """Split arguments into those that are harmless and the others.
 
     Args:
-        name: of the option that holds them: ``nvcc_args``, ``nvrtc_args`` or ``ptxas_args``.
-        words: as the file has them.
+        name: of the option: ``nvcc_args``, ``nvrtc_args`` or ``ptxas_args``.
+        words: as in the file.
     """
     return _READERS[name](words)
 
@@ -39,7 +39,7 @@ def _for_nvcc(words: Sequence[str]) -> Admitted:
         *meant.nvcc_args,
         *(f"-Xptxas={word}" for word in meant.ptxas_args),
     )
-    # Which files are compiled, and for what, other keys say.
+    # Other keys determine which files are compiled, and for which architectures.
     others = (*(f"-arch={arch}" for arch in read.archs), *read.linked, *read.inputs)
     return kept, (*read.refused, *read.unknown, *others)
 

@@ -1,8 +1,8 @@
-"""Kernels in headers that nobody compiles: a directory stands for sources, not for headers.
+"""Report kernels in headers that are not compiled: directories include sources, not headers.
 
-What a header defines is compiled with the sources that include it. One that no source includes is
-not compiled by anybody, and of one that is included, the templates are that no source instantiates.
-Both have to be said, or a gate would pass what it did not see. Only all units together tell.
+A header's kernels are compiled with the sources that include it. If no source includes it, nothing
+is compiled; otherwise, templates that no source instantiates are missing. Both must be reported, or
+a gate would pass code that it never saw. This is known only once all units are.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _HEADERS = 8
 
 
 def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
-    """A gap for the headers with kernels that no source includes; none where there is no such.
+    """A gap for headers with kernels that no source includes, if there are any.
 
     Args:
-        headers: as shown to the user.
-        units: of the same command, with the options that say where headers are looked for.
+        headers: for display.
+        units: of the same command, with their include options.
     """
-    # C++ files are looked at where they are found.
+    # C++ files are checked where they are found.
     lonely = {
         os.path.realpath(header): header
         for header in headers
@@ -55,7 +55,7 @@ def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
 
 
 def _of_nobody(files: Collection[str]) -> Iterator[str]:
-    """Sentences on files with kernels that no source includes, by whether they can be named."""
+    """Sentences about files with kernels that no source includes, by whether they can be named."""
     headers = [file for file in files if kind_of(file) is not None]
     sources = {file: source_of(file) for file in files if kind_of(file) is None}
     for file, source in sources.items():
@@ -79,19 +79,19 @@ def _of_nobody(files: Collection[str]) -> Iterator[str]:
 def uninstantiated(
     reports: Sequence[UnitReport], inputs: Collection[str], named: Sequence[str], globs: Globs
 ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
-    """Template kernels of headers that no unit of a command instantiates.
+    """Template kernels in headers that no unit of a command instantiates.
 
-    They are gaps below directories that the user named, and notes elsewhere and in other people's
-    code: a library holds hundreds that a project has no use for.
+    They are gaps in directories that the user named, and notes elsewhere and in third-party code: a
+    library has hundreds of templates that a project does not use.
 
     Args:
         reports: of all units.
-        inputs: absolute paths of what is compiled by itself, whose own reports speak of it.
+        inputs: absolute paths of separately compiled files, whose own reports cover them.
         named: what the user named.
-        globs: headers that they leave out are nobody's business.
+        globs: headers that they exclude are ignored.
 
     Returns:
-        Gaps and notes; one for each header up to some, and one for all others.
+        Gaps and notes: one per header up to a limit, then one for the rest.
     """
     known: dict[str, list[HeaderTemplates]] = {}
     for report in reports:
@@ -135,7 +135,7 @@ def _command(file: str, name: str) -> str:
 
 
 def _files(unit: Unit) -> tuple[str, ...]:
-    """What a unit reads; one that cannot be read includes nothing and says so when compiled."""
+    """The files that a unit reads; empty if it is unreadable, which compiling will report."""
     try:
         return closure(unit.path, unit.options).files
     except OSError:

@@ -1,7 +1,7 @@
-"""A header has no entry in a build database; the sources that include it have.
+"""Find compile options for a header: those of a source that includes it.
 
-Of these the first in the database's order speaks for the header: those whose own text names it
-come before those that include it through another header.
+A build database has no entries for headers. Among the sources that include one, the first in the
+database is used; those that include it directly come first.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from lmemscope.sources.includes import closure
 
 @dataclass(frozen=True, slots=True)
 class Including:
-    """An entry of a database whose source includes a header."""
+    """A database entry whose source includes a header."""
 
     database: str
     entry: Entry
 
 
 def first_that_includes(header: str, search: Search, *, trust: bool = False) -> Including | None:
-    """The entry that says how a header is compiled, or None.
+    """The entry to take a header's options from, or None.
 
     Args:
         header: absolute path.
-        search: of this command; databases are looked for from the header's directory upwards.
-        trust: take options that could run a program or load a library as well.
+        search: the command's search; databases are looked for from the header's directory upwards.
+        trust: also accept options that could run a program or load a library.
     """
     for database in search.above(header):
         entries = _entries(database, search, trust)
@@ -44,12 +44,12 @@ def first_that_includes(header: str, search: Search, *, trust: bool = False) -> 
 
 
 def naming(source: str, search: Search, apart_from: Container[str]) -> Iterator[Including]:
-    """Entries whose own text includes a source.
+    """Entries whose own text includes a given source.
 
     Args:
         source: absolute path.
-        search: as of `first_that_includes`.
-        apart_from: absolute paths of sources of entries that do not count.
+        search: as for `first_that_includes`.
+        apart_from: absolute paths of sources whose entries are ignored.
     """
     name = _basename(source)
     for database in search.above(source):
@@ -64,13 +64,13 @@ def naming(source: str, search: Search, apart_from: Container[str]) -> Iterator[
 def _entries(
     database: str, search: Search, trust: bool, source: str | None = None
 ) -> tuple[Entry, ...]:
-    """The entries of a database, or those of one source; none where it cannot be read."""
+    """A database's entries, or those of one source; empty if it cannot be read."""
     if not search.sources(database):
         return ()
     try:
         return read_database(database, lambda path: source in (None, path), trust=trust).entries
     except InputError:
-        return ()  # The search has noted why.
+        return ()  # The search has recorded why.
 
 
 def _includes(entry: Entry, header: str) -> bool:

@@ -1,6 +1,6 @@
-"""What a build says of its device links: ``build.ninja``, else the reply of CMake's File API.
+"""Read a build's device link steps from ``build.ninja``, else from CMake's File API reply.
 
-``compile_commands.json`` has none: it knows how files are compiled, and not what becomes of them.
+``compile_commands.json`` has none: it lists compilations only.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _REPLY = os.path.join(".cmake", "api", "v1", "reply")
 
 @dataclass(frozen=True, slots=True)
 class LinkStep:
-    """A device link of a build.
+    """A device link step of a build.
 
     Attributes:
-        name: of what is built: CMake's target.
-        said_by: the file that says so.
-        sources: that are compiled for it: absolute path, and CMake's target that compiles it or an
-            empty string.
-        binaries: other objects and archives that are there, absolute.
-        missing: those that are not there, as written.
+        name: of the output: CMake's target.
+        said_by: the file that describes it.
+        sources: compiled for it: absolute path, and the CMake target that compiles it, or an empty
+            string.
+        binaries: absolute paths of other objects and archives that exist.
+        missing: those that do not exist, as written.
     """
 
     name: str
@@ -40,7 +40,7 @@ class LinkStep:
 
 
 def link_steps(build: str) -> tuple[tuple[LinkStep, ...], tuple[str, ...]]:
-    """The device links of a build directory, and notes on what cannot be read."""
+    """The device link steps in a build directory, and notes about unreadable files."""
     ninja = os.path.join(build, _NINJA)
     try:
         if os.path.isfile(ninja):
@@ -79,7 +79,7 @@ def _of_ninja(edges: Sequence[Edge], build: str, said_by: str) -> Iterator[LinkS
 
 
 def _leaves(word: str, made: Mapping[str, Edge]) -> Iterator[str]:
-    """An object, or what an archive of the build is made of."""
+    """An object, or the objects in an archive that the build makes."""
     edge = made.get(word)
     if edge is not None and edge.is_archive:
         yield from edge.inputs
@@ -88,7 +88,7 @@ def _leaves(word: str, made: Mapping[str, Edge]) -> Iterator[str]:
 
 
 def _target_in(output: str) -> str:
-    """CMake's target in the name of an object: ``CMakeFiles/app.dir/a.cu.o``."""
+    """The CMake target in an object's path: ``CMakeFiles/app.dir/a.cu.o``."""
     _, marker, rest = f"/{output}".partition("/CMakeFiles/")
     return rest.partition(".dir/")[0] if marker and ".dir/" in rest else ""
 

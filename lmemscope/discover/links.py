@@ -1,4 +1,4 @@
-"""Which inputs are linked together: what an option, a configuration or a build says of it."""
+"""Determine which inputs are linked together, from an option, the configuration or a build."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MAGICS = (b"\x7fELF", b"!<arch>\n", b"\x50\xed\x55\xba")
 _OPTION = "--link"
 
 MakeUnits = Callable[[Sequence[Found]], Sequence[Unit]]
-"""Units of inputs that are linked and not among those that are analysed."""
+"""Makes units for inputs that are linked but not analysed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkPlan:
-    """What is linked.
+    """The links of a run.
 
     Attributes:
-        units: those that are analysed, compiled as the links need it.
-        requests: a link each, per architecture.
-        notes: on what is not linked, in sentences; gaps are what the configuration asks to be
-            linked and is not there, so that a gate must not pass.
+        units: those analysed, with the options that linking requires.
+        requests: one per link and architecture.
+        notes: sentences about what is not linked; gaps for inputs that the configuration links but
+            that do not exist, so that the gate does not pass.
     """
 
     units: tuple[Unit, ...]
@@ -44,7 +44,7 @@ class LinkPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Inputs that are one program."""
+    """Inputs that form one program."""
 
     name: str
     origin: str
@@ -54,7 +54,7 @@ class _Program:
 
 
 def split_binaries(paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Host objects and archives among paths, and the others."""
+    """The host objects and archives among the paths, and the other paths."""
     binaries: list[str] = []
     others: list[str] = []
     for path in paths:
@@ -82,10 +82,10 @@ def plan_links(
     """Plan the links of a run.
 
     Args:
-        units: that are analysed.
-        every: those of all inputs, of those too that are not analysed.
+        units: the units that are analysed.
+        every: units of all inputs, including those not analysed.
         binaries: host objects and archives that the user named.
-        paths: all others, as the user typed them.
+        paths: the other paths, as typed.
         settings: of the run.
         make_units: see `MakeUnits`.
     """
@@ -116,7 +116,7 @@ def _requests(program: _Program, settings: Settings) -> Iterator[LinkRequest]:
     for arch in archs or settings.archs or ("",):
         once: dict[str, Unit] = {}
         for unit in program.units:
-            # A cubin has its own architecture, which nvlink holds against the link's.
+            # A cubin's architecture is its own; nvlink checks that it matches the link's.
             if unit.arch in (arch, ""):
                 once.setdefault(f"{unit.path} {unit.variant} {unit.program}", unit)
         yield LinkRequest(
@@ -136,7 +136,7 @@ def _requests(program: _Program, settings: Settings) -> Iterator[LinkRequest]:
 def _of_groups(
     units: Sequence[Unit], settings: Settings, make_units: MakeUnits, notes: list[str | Gap]
 ) -> Iterator[_Program]:
-    """Groups of the configuration of which an input is analysed."""
+    """Groups in the configuration with at least one analysed input."""
     for group in settings.link:
         files, unknown = _matching(group.inputs, settings.root)
         here = [unit for unit in units if unit.path in files and is_linkable(unit)]
@@ -152,7 +152,7 @@ def _of_groups(
         analysed = {unit.path for unit in here}
         more = [Found(shown_path(path), path) for path in others if path not in analysed]
         every = [*here, *(make_units(more) if more else ())]
-        # As the group names them: an archive's members are taken for what is missing before it.
+        # In the group's order: archive members resolve only symbols missing before the archive.
         every.sort(key=lambda unit: files.index(unit.path))
         yield _Program(
             name=group.name,
@@ -164,13 +164,13 @@ def _of_groups(
 
 
 def _matching(patterns: Sequence[str], root: str) -> tuple[list[str], list[str]]:
-    """Absolute paths of the files that patterns name, and the patterns that name none."""
+    """Absolute paths of the files that match the patterns, and the patterns without a match."""
     files: dict[str, None] = {}
     unknown = []
     for pattern in patterns:
         whole = os.path.normpath(os.path.join(root, pattern))
         found = [whole] if os.path.isfile(whole) else []
-        # A configuration comes with the sources: it names files anywhere, and searches its own.
+        # A configuration from the tree may name files anywhere, but only its own tree is searched.
         if not found and is_below(whole, root):
             found = sorted(glob.glob(whole, recursive=True))
         if not found:
@@ -182,7 +182,7 @@ def _matching(patterns: Sequence[str], root: str) -> tuple[list[str], list[str]]
 def _of_builds(
     paths: Sequence[str], make_units: MakeUnits, notes: list[str | Gap]
 ) -> Iterator[_Program]:
-    """The links of build directories that are among the paths."""
+    """The link steps of build directories among the paths."""
     for path in paths:
         database = path if is_database(path) else database_in(path)
         if database is None or not os.path.isfile(database):
@@ -200,18 +200,18 @@ def _entries(database: str) -> tuple[Entry, ...]:
     try:
         return read_database(database).entries
     except InputError:
-        # It is an input as well, whose error is told there.
+        # It is also an input, and its error is reported there.
         return ()
 
 
 def _of_step(
     step: LinkStep, entries: Sequence[Entry], make_units: MakeUnits, notes: list[str | Gap]
 ) -> _Program | None:
-    """A build's link; None where nothing of it is relocatable."""
+    """A build's link as a program; None if none of it is relocatable device code."""
     found: list[Found] = []
     for source, target in step.sources:
         ways = [entry for entry in entries if entry.path == source]
-        # A file that is compiled in one way only is the same for all targets.
+        # A file that is compiled in only one way is the same for all targets.
         entry = next((one for one in ways if one.output == target), ways[0] if ways else None)
         if entry is None:
             notes.append(f"link {step.name}: no entry says how {shown_path(source)} is compiled")

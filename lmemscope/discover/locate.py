@@ -1,6 +1,6 @@
-"""Where a project keeps its build database: beside its sources, or in one of its build directories.
+"""Find a project's build database: beside its sources, or in one of its build directories.
 
-A database speaks for a file only if it names it, so a stray one further up changes nothing.
+A database applies to a file only if it names it, so a stray one further up has no effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lmemscope.model import BUILD_LOG, kind_of
 
 DATABASE = "compile_commands.json"
 NINJA = "build.ninja"
-"""Ninja's own file, which holds the same commands: read where it is named, or its directory is."""
+"""Ninja's build file, which contains the same commands; read if it or its directory is named."""
 _AQUERY = re.compile(
     r"(?:.*[._-])?aquery(?:[._-].*)?\.(?:json|txt|text|textproto|jsonproto)|.*\.aquery"
 )
@@ -26,10 +26,10 @@ _CACHE = "CMakeCache.txt"
 
 
 def databases_in(directory: str) -> Iterator[str]:
-    """Databases of a source directory: in it, then in its build directories, ``build`` first.
+    """Databases for a source directory: in it, then in its build directories, ``build`` first.
 
-    Those are ``build``, ``build-*``, ``cmake-build-*``, ``out`` and their like, and what lies
-    directly in them or in their ``build`` (``build/release``, ``out/build/x64``).
+    These are ``build``, ``build-*``, ``cmake-build-*``, ``out`` and the like, with their direct
+    subdirectories and those of their ``build`` (``build/release``, ``out/build/x64``).
     """
     for candidate in (directory, *_build_directories(directory)):
         path = os.path.join(candidate, DATABASE)
@@ -38,10 +38,10 @@ def databases_in(directory: str) -> Iterator[str]:
 
 
 class Search:
-    """One command's search for databases: what it has listed and parsed, it does not twice.
+    """A command's search for databases, which caches listings and parsed files.
 
     Attributes:
-        broken: databases that cannot be read, and why; an error only where one is named.
+        broken: unreadable databases, with the reason; an error only if one is named.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Search:
         return None
 
     def above(self, path: str) -> Iterator[str]:
-        """All databases from a file's or directory's place upwards, the nearest first."""
+        """All databases from the directory of a path upwards, nearest first."""
         parent = path if os.path.isdir(path) else os.path.dirname(path)
         while True:
             if parent not in self._beside:
@@ -74,7 +74,7 @@ class Search:
             parent = os.path.dirname(parent)
 
     def sources(self, database: str) -> frozenset[str]:
-        """Absolute paths of the sources that a database may compile as CUDA; none if broken."""
+        """Absolute paths of the sources that a database may compile as CUDA; empty if broken."""
         if database not in self._sources:
             from lmemscope.discover import build_database
 
@@ -86,12 +86,12 @@ class Search:
         return self._sources[database]
 
     def spellings(self, database: str, path: str) -> frozenset[str]:
-        """The paths by which a database names a file, symbolic links followed on both sides."""
+        """The paths by which a database names a file; symbolic links are resolved on both sides."""
         found = frozenset(self._by_real_path(database).get(os.path.realpath(path), ()))
         return found | {path} if path in self.sources(database) else found
 
     def _by_real_path(self, database: str) -> dict[str, list[str]]:
-        """The sources of a database, by their paths without symbolic links."""
+        """A database's sources, by their paths without symbolic links."""
         if database not in self._real:
             real = functools.cache(os.path.realpath)
             by_path: dict[str, list[str]] = {}
@@ -105,43 +105,43 @@ class Search:
 
 
 def is_database(path: str) -> bool:
-    """Whether a path is called as files are that hold the commands of a build."""
+    """Whether a path has the name of a file with build commands."""
     return os.path.basename(path) in (DATABASE, NINJA) or is_aquery(path)
 
 
 def is_aquery(path: str) -> bool:
-    """Whether a path is called as output of ``bazel aquery`` is: ``aquery.json``, ``gpu.aquery``.
+    """Whether a path is named like ``bazel aquery`` output: ``aquery.json``, ``gpu.aquery``.
 
-    It is read where it is named; nothing tells of which targets one that is found would be.
+    It is read only if named: in a found file, nothing says which targets it covers.
     """
     return _AQUERY.fullmatch(os.path.basename(path)) is not None
 
 
 def database_in(directory: str) -> str | None:
-    """The file of a build directory that holds its commands, or None where there is none."""
+    """The file in a build directory that lists its commands, or None."""
     paths = (os.path.join(directory, name) for name in (DATABASE, NINJA))
     return next(filter(os.path.isfile, paths), None)
 
 
 def is_saved(path: str) -> bool:
-    """Whether a path is that of a saved report, by its ending."""
+    """Whether a path is a saved report, by its ending."""
     return path.endswith(".json") and not is_database(path)
 
 
 def is_build(path: str) -> bool:
-    """Whether a path stands for a whole build: its database, or its directory, or its log."""
+    """Whether a path stands for a whole build: a database, its directory, or a log."""
     if os.path.isdir(path):
         return database_in(path) is not None
     return is_database(path) or kind_of(path) is BUILD_LOG
 
 
 def is_build_name(directory: str) -> bool:
-    """Whether a directory is called as build directories are."""
+    """Whether a directory has the usual name of a build directory."""
     return _BUILD_NAME.fullmatch(os.path.basename(directory)) is not None
 
 
 def is_build_tree(directory: str) -> bool:
-    """Whether CMake builds in a directory whose sources lie elsewhere."""
+    """Whether a directory is a CMake build directory outside its source tree."""
     try:
         with open_regular(os.path.join(directory, _CACHE)) as stream:
             home = _HOME.search(stream.read(16 << 20))
@@ -153,19 +153,19 @@ def is_build_tree(directory: str) -> bool:
 
 
 def shown_path(path: str) -> str:
-    """A path as users read it: relative, if it is below the working directory."""
+    """A path for display: relative if it is below the working directory."""
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative
 
 
 def own_place(path: str) -> str:
-    """An absolute path without symbolic links, but for its last part."""
+    """An absolute path with symbolic links resolved, except in its last component."""
     parent, name = os.path.split(os.path.abspath(path))
     return os.path.join(os.path.realpath(parent), name)
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Whether an absolute path lies in a directory, symbolic links aside or followed."""
+    """Whether an absolute path is in a directory, with or without symbolic links resolved."""
     return any(
         path.startswith(os.path.join(base, "")) for base in (directory, os.path.realpath(directory))
     )

@@ -1,4 +1,4 @@
-"""Errors for what a user typed and that stands for no input, with what to do about it."""
+"""Errors for typed paths that yield no input, with advice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lmemscope.model import INPUT_ENDINGS
 
 
 def gone(name: str, path: str, database: str) -> InputError:
-    """A source of a build that is not there."""
+    """The error for a source that a build names but that does not exist."""
     generated = is_below(path, os.path.dirname(os.path.abspath(database)))
     hint = "build the project once, which generates it, or" if generated else "the build is stale:"
     return InputError(
@@ -21,7 +21,7 @@ def gone(name: str, path: str, database: str) -> InputError:
 
 
 def how_to_make(path: str) -> str:
-    """What to do about a path that is not there: build directories are made by configuring."""
+    """Advice for a path that does not exist: build directories are created by configuring."""
     named = os.path.abspath(path)
     directory = os.path.dirname(named) if is_database(named) else named
     hint = configured(directory) if is_build_name(directory) else None
@@ -29,7 +29,7 @@ def how_to_make(path: str) -> str:
 
 
 def configured(build: str) -> str | None:
-    """How a build directory comes to hold a database, or None where nothing tells."""
+    """How to create a build directory's database, or None if unknown."""
     from lmemscope.discover.build_notes import configure_command, written_by
 
     project = configure_command(os.path.dirname(build))
@@ -37,12 +37,12 @@ def configured(build: str) -> str | None:
 
 
 def no_cuda_in(database: str) -> InputError:
-    """A build without CUDA."""
+    """The error for a build without CUDA."""
     return InputError("plan", f"{database} compiles no CUDA file", hint="name the files instead")
 
 
 def nothing_in(directory: str) -> InputError:
-    """A directory that stands for no input."""
+    """The error for a directory without inputs."""
     return InputError(
         "plan",
         f"{directory} holds no .cu file, nor another input that a directory stands for",
@@ -52,7 +52,7 @@ def nothing_in(directory: str) -> InputError:
 
 
 def unreadable_kind(path: str) -> InputError:
-    """A file of no known kind."""
+    """The error for a file of unknown kind."""
     return InputError(
         "plan",
         f"{path} is not a kind of file that lmemscope reads",

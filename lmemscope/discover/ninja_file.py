@@ -1,4 +1,4 @@
-"""Ninja's build file of a directory, with the files that it names."""
+"""Read a build directory's ``build.ninja``, including the files that it names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def read_ninja(build: str) -> NinjaFile:
     """Read ``build.ninja``.
 
     Raises:
-        OSError, ValueError: a file cannot be read, or no build has such values.
+        OSError, ValueError: a file cannot be read, or files or variables exceed any real build's.
     """
     file = NinjaFile(lambda name: _text(os.path.join(build, name)))
     file.add(_text(os.path.join(build, NINJA)))

@@ -1,9 +1,9 @@
-"""What the user's own arguments for nvcc mean for the other tools.
+"""Translate the user's nvcc arguments for the tools that run in nvcc's place.
 
-nvcc is a driver: it hands ``-Xptxas`` and ``-maxrregcount`` to ptxas, and with ``-rdc=true`` ptxas
-keeps functions that it would drop. Here nvcc stops at PTX, ptxas is run for itself, and NVRTC takes
-the place of both where it can, so each has to be told. nvcc gets the arguments as they are, and
-reads its variables of the environment itself.
+nvcc is a driver: it passes ``-Xptxas`` and ``-maxrregcount`` to ptxas, and with ``-rdc=true`` ptxas
+keeps functions that it would otherwise drop. Here nvcc stops at PTX, ptxas runs separately, and
+NVRTC replaces both when it can, so each needs these arguments. nvcc gets its arguments unchanged,
+and reads its environment variables itself.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _FOR_PTXAS = "-Xptxas "
 
 
 def told_to_all(options: CompileOptions) -> CompileOptions:
-    """The options, with what those for nvcc, and its variables, say to ptxas and to NVRTC.
+    """The options, with what nvcc's arguments and environment variables mean for ptxas and NVRTC.
 
-    What the user gives to these tools by their own options comes last, which is what they heed.
+    Options that the user gives to these tools directly come last, and so take precedence.
 
     Raises:
-        InputError: an argument names a file of arguments that cannot be read.
+        InputError: an argument names an option file that cannot be read.
     """
     before, after = map(words_of, map(os.environ.get, ENVIRONMENT_ARGUMENTS))
     given = (*before, *options.nvcc_args, *after)
@@ -33,7 +33,7 @@ def told_to_all(options: CompileOptions) -> CompileOptions:
         return options
     said = read_flags(given, os.getcwd(), trust=True)
     meant = said.options
-    # An option of ptxas that is in no table is the user's business, and ptxas's to refuse.
+    # An unlisted ptxas option is up to the user, and for ptxas to reject.
     unknown = (
         word.removeprefix(_FOR_PTXAS) for word in said.unknown if word.startswith(_FOR_PTXAS)
     )

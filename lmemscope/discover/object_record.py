@@ -1,7 +1,7 @@
-"""What a build system notes of how it made an object: by which command, when, and from what.
+"""Read what a build system recorded about an object: its command, time and inputs.
 
-Ninja logs a hash of each output's command and the files that it read. CMake's Makefiles state the
-command in files that are rewritten only when it changes, and leave the compiler's depfile.
+Ninja logs a hash of each output's command, and the files it read. CMake's Makefiles have the
+command in files that are rewritten only when it changes, and keep the compiler's depfile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TARGET = ".dir"
 
 
 Doubt = tuple[ObjectState, str]
-"""What an object is in place of up to date, and why."""
+"""The state of an object that is not known to be current, and the reason."""
 _UNSHOWN: Doubt = ("unknown", "nothing shows which command made it")
 
 
@@ -41,13 +41,14 @@ _UNREADABLE = (OSError, ValueError, RecursionError)
 
 
 class Record(Struct, frozen=True):
-    """What is noted of an object.
+    """The record of an object.
 
     Attributes:
-        doubt: why it is not shown that the command made it; None where it is.
-        since: ns; what the command read and has changed since is newer. None: the object's time.
-        written: ns, when the object was written by the build; None where that is not noted.
-        reads: absolute paths of what the command read, the files that state it among them.
+        doubt: why it is not proven that the command made it; None if it is.
+        since: time in ns; an input that changed later is newer than the object. None: the object's
+            own time.
+        written: when the build wrote the object, in ns; None if not recorded.
+        reads: absolute paths of the command's inputs, and of the files that list them.
     """
 
     doubt: Doubt | None = _UNSHOWN
@@ -57,18 +58,18 @@ class Record(Struct, frozen=True):
 
 
 class Records:
-    """What builds have noted, as it is during one command: each file is read once."""
+    """The records of builds during one command; each file is read once."""
 
     def __init__(self) -> None:
         self._ninja = cache(_read_ninja)
         self._recipes = cache(_read_recipes)
 
     def of(self, command: ObjectCommand, build: str) -> Record:
-        """What the build system that runs a command has noted of its object.
+        """What the command's build system recorded about its object.
 
         Args:
-            command: of a build database.
-            build: directory of the database, absolute.
+            command: from a build database.
+            build: absolute path of the database's directory.
         """
         try:
             if os.path.isfile(os.path.join(build, NINJA)):
@@ -109,7 +110,7 @@ def _of_ninja(command: ObjectCommand, build: str, ninja: _Ninja) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class _Ninja:
-    """The files of a build directory."""
+    """Ninja's files in a build directory."""
 
     file: NinjaFile
     log: NinjaLog
@@ -139,7 +140,7 @@ def _read_recipes(build: str, flags: str) -> tuple[str, ...]:
 
 
 def _target_directory(path: str) -> str | None:
-    """CMake's directory of the target that an object belongs to: ``CMakeFiles/app.dir``."""
+    """CMake's directory for the target of an object: ``CMakeFiles/app.dir``."""
     directory = os.path.dirname(path)
     while os.path.dirname(directory) != directory:
         parent, name = os.path.split(directory)

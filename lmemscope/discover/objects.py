@@ -1,10 +1,10 @@
-"""Whether a build's object is what the command in its database makes of the sources as they are.
+"""Decide whether a build's object is current: made by its command from the present sources.
 
-Only then may facts be read from it in place of a compilation. An object is taken if its build
-system has noted that this very command made it, if nothing that the command reads has changed
-since, and if git does not track it: what is committed was made by nobody knows whom. What cannot be
-shown counts as not so. Who controls the build controls its commands, too: that what a build wrote
-is what its compiler wrote is taken as given here, as that the database is.
+Only then may it replace a compilation. Three conditions apply: the build system has recorded that
+this very command made it, nothing that the command reads has changed since, and git does not track
+it (the origin of a committed object is unknown). Without proof, the object is not used. Whoever
+controls the build also controls its commands; so, like the database, the build's files are assumed
+to be what its compiler wrote.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from lmemscope.discover.walk import Found
 
 _HARMLESS = frozenset(("cmake", "env", "nice", "time"))
-"""Programs that start a compiler and have its outputs from nowhere else."""
+"""Launchers that never take a compiler's output from elsewhere."""
 _DEBUG = frozenset(("-G", "--device-debug", "-g", "--g"))
 _ENVIRONMENT = ("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "NVCC_CCBIN")
 
 Times = Callable[[str], int | None]
-"""When a file last changed, in ns; None where there is none."""
+"""A file's last modification time in ns; None if it does not exist."""
 
 
 def with_objects(
     units: Sequence[Unit], inputs: Iterable[Found], settings: Settings
 ) -> tuple[Unit, ...]:
-    """Units with the objects that their builds have made of them.
+    """The units, each with the object that its build made, if any.
 
     Args:
         units: of the inputs.
-        inputs: with what their builds say.
+        inputs: with the data from their builds.
         settings: of the command.
     """
     entries = {(one.path, one.variant): one.entry for one in inputs if one.entry is not None}
@@ -66,7 +66,7 @@ def with_objects(
 
 
 class _Judge:
-    """One command's answers; each file is looked at once."""
+    """Decides about objects during one command; each file is examined once."""
 
     def __init__(self, settings: Settings) -> None:
         self._of_command = command_doubt(settings, os.environ)
@@ -77,7 +77,7 @@ class _Judge:
         self._now = time.time_ns()
 
     def of(self, entry: Entry) -> BuiltObject | None:
-        """The object of an entry; None where it is not there."""
+        """The object of an entry; None if it does not exist."""
         path = entry.command.object
         if path not in self._known:
             self._known[path] = self._judged(entry, path)
@@ -102,7 +102,7 @@ class _Judge:
             return "unknown", "its source cannot be read"
         if read.computed:
             return "unknown", "what its source reads, or when, is in macros"
-        # A depfile has what the host's compilation reads, and this every branch.
+        # A depfile lists what the host compilation read; `read` covers every branch.
         every = (*read.files, *read.system, *entry.flags.responses, *record.reads)
         record = replace(record, reads=tuple(dict.fromkeys(every)))
         return why_stale(record, made, self._times, self._now)
@@ -120,13 +120,13 @@ class _Judge:
 
 
 def why_stale(record: Record, made: int, times: Times, now: int) -> Doubt | None:
-    """Why an object is not what its command makes of the files as they are; None where it is.
+    """Why an object is stale; None if it is current.
 
     Args:
         record: of its build, with all files that the command may read.
-        made: when the object was last written, ns.
+        made: when the object was last written, in ns.
         times: of files.
-        now: ns.
+        now: in ns.
     """
     if record.doubt is not None:
         return record.doubt
@@ -145,7 +145,7 @@ def why_stale(record: Record, made: int, times: Times, now: int) -> Doubt | None
 
 
 def entry_doubt(entry: Entry) -> Doubt | None:
-    """Why no object of a command is read; None where it is."""
+    """Why an entry's object is never used; None if it may be."""
     command, given = entry.command, entry.flags.options
     caching = [name for name in command.launchers if name not in _HARMLESS]
     program = shutil.which(entry.compiler.path) or entry.compiler.path
@@ -154,7 +154,7 @@ def entry_doubt(entry: Entry) -> Doubt | None:
         return "unknown", f"it was made by {', '.join(sorted(names - {'nvcc'}))}"
     if caching:
         return "unknown", f"{caching[0]} may have it from another build"
-    # Which GCC it was is in the object already, whatever its source asks of it.
+    # The object was made with that GCC, whatever the source asks about it.
     left = tuple(word for word in command.left_out if not names_gcc(word))
     if left:
         return "compiled", f"its command has {left[0]}, which is left out"
@@ -166,7 +166,7 @@ def entry_doubt(entry: Entry) -> Doubt | None:
 
 
 def command_doubt(settings: Settings, environment: Container[str]) -> Doubt | None:
-    """Why a command asks for something else than any object; None where it does not.
+    """Why a command's settings differ from those of any object; None if they do not.
 
     Args:
         settings: of the command.
@@ -182,7 +182,7 @@ def command_doubt(settings: Settings, environment: Container[str]) -> Doubt | No
 
 
 def _changed(path: str) -> int | None:
-    """The later of a file's times: a copy may keep the first, and nobody can set the second."""
+    """The later of a file's two times: a copy may keep the first, but nobody can set the second."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -191,7 +191,7 @@ def _changed(path: str) -> int | None:
 
 
 def _index_around(directory: str) -> frozenset[str] | str:
-    """Absolute paths that git tracks around a directory, or why that is not known."""
+    """Absolute paths that git tracks around a directory, or why they are unknown."""
     tops = [above for above in upwards(directory) if is_top(above)]
     if not tops:
         return frozenset()

@@ -1,23 +1,23 @@
-"""What becomes of each option of a compiler that a build calls: an allow-list.
+"""Tables that decide about each compiler option in a build: an allow-list.
 
-Build databases and configuration files come with the tree that is scanned, so nothing of them
-reaches a tool of ours unless a table here says so. Some things can become of a word:
+Build databases and configuration files come with the scanned tree, so none of their words reaches a
+tool unless a table here allows it. A word is handled in one of these ways:
 
-- it changes device code, and is *translated*;
-- it changes none, or only names an output, and is *dropped*: we give outputs of our own;
-- it could run a program, load a library or write a file elsewhere, and is *refused*, by name, or
+- it changes device code: *translated*;
+- it changes nothing, or only names an output: *dropped*, because outputs are named here;
+- it could run a program, load a library or write a file elsewhere: *refused* and reported, or
   *guarded*: passed on if the user trusts the build;
-- it changes device code in a way that is not followed, and is *unknown*: left out, by name;
-- it is in no table, and is treated likewise, because any of that could be true of it.
+- it changes device code in a way that is not modelled: *unknown*, ignored and reported;
+- it is in no table: treated as unknown, since any of the above could apply.
 
-A host compiler's words are told apart in `lmemscope.sources.host_options`; those of ``-f``, ``-m``
-and the like that are in no list there are left out by no name, and matter only where a source asks
-for what they may change.
+Host compiler options are in `lmemscope.sources.host_options`. Unlisted ones of the forms ``-f``,
+``-m`` and the like are ignored without being reported; they matter only if a source depends on what
+they may change.
 
-Nothing else becomes of a word: what does not reach a tool and could matter is named.
+Every other word that could matter and does not reach a tool is reported.
 
-Spellings are nvcc's (CUDA Compiler Driver NVCC, "NVCC Command Options"), those of clang's CUDA
-mode ("Compiling CUDA with clang") and GCC's ("Option Summary"). Words for ptxas and NVRTC are in
+Spellings are those of nvcc (CUDA Compiler Driver NVCC, "NVCC Command Options"), of clang's CUDA
+mode ("Compiling CUDA with clang") and of GCC ("Option Summary"). Words for ptxas and NVRTC are in
 `lmemscope.sources.tool_words`.
 """
 
@@ -74,8 +74,8 @@ VALUED = {
     **_named("unknown", "tile-preview Xtileiras tileiras-options apply-controls e entries stdlib"),
     **_named("unknown", "fdevice-sanitize"),
 }
-"""Options of the compiler that take a value: joined by ``=``, by nothing where the name is one
-letter, or as the next word."""
+"""Compiler options that take a value: after ``=``, as the next word, or directly after a one-letter
+name."""
 
 FLAGS = {
     **_named("fast", "use_fast_math ffast-math"),
@@ -117,7 +117,7 @@ FLAGS = {
     **_named("unknown", "enable-tile tile-only simt-only tilebc tilecubin tilefatbin"),
     **_named("unknown", "safety-compatibility safety-compat"),
 }
-"""Options of the compiler that stand alone."""
+"""Compiler options without a value."""
 
 LONG = {
     "Ofc": "Ofast-compile",
@@ -142,26 +142,27 @@ HOST_VALUED = {
     **_named("elsewhere", "-isysroot"),
     **_named("refused", "-wrapper -B -specs --specs -Xclang -mllvm -iplugindir"),
 }
-"""Options of the host compiler that take a value, as the next word."""
+"""Host compiler options that take a value as the next word."""
 
 HOST_JOINED = "-isystem -idirafter -iquote -include -imacros -I -D -U".split()
-"""Those whose value may follow without a space; a name before its own beginning."""
+"""Those whose value may follow without a space; longer names come before their prefixes."""
 
 HOST_REFUSED = re.compile(
     r"@|-wrapper|-B|--?specs|-fplugin|-fpass-plugin|-iplugindir|-fmodule-mapper|-Xclang|-mllvm"
     r"|-load|--?ld-path|-fuse-ld=.*/"
 )
-"""Host words that run a program, load a library or read options from elsewhere."""
+"""Host compiler words that run a program, load a library or read options from elsewhere."""
 
 HOST_NAMED = re.compile(r"-f(no-)?(gpu|cuda|hip|device|tile)-")
-"""Host words that clang's CUDA mode, or a newer nvcc, applies to device code."""
+"""Host compiler words that clang's CUDA mode, or a newer nvcc, applies to device code."""
 
 HOST_UNSAID = re.compile(r"-[fmOW]|-nostd|-undef")
-"""Host words that change no device code but by what is preprocessed, and are left out unnamed."""
+"""Host compiler words that affect device code only through preprocessing; ignored without a report.
+"""
 
 INPUT = re.compile(
     r"[^`$;|&<>]*\.(cu|cuh|ptx|cubin|fatbin|[cCiSs]|cc|cp|cpp|cxx|c\+\+|ii|hh?|hpp|hxx|inl?|inc"
     r"|o|obj|a|lib|so|so\.[\d.]+|res|gpu|optixir|ltoir|bc|ll)"
 )
-"""A word that names a file which compilers take; other words mean nothing to them, but something
-to the shell for which they were written."""
+"""A word that names a file for a compiler. Other words mean nothing to a compiler, only to the
+shell they were written for."""

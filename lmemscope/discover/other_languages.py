@@ -1,8 +1,8 @@
-"""Files below a directory whose kernels are not read: other languages (HIP, CUDA Fortran, Julia),
-Python packages with a compiler of their own (Triton, CuTe DSL), notebooks, and those
-that are CUDA C++ by half of their name (``k.cu.in``).
+"""Report files whose kernels are not read, so that nobody assumes they were.
 
-They are no inputs; that they are there is said, so that nobody takes them for looked at.
+These are other languages (HIP, CUDA Fortran, Julia), Python packages with their own compiler
+(Triton, CuTe DSL), notebooks, and files whose CUDA ending is not the last (``k.cu.in``). They are
+not inputs.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _LANGUAGES = {
     ".mojo": ("Mojo", re.compile(rb"\benqueue_function|\bfrom[ \t]+gpu\b")),
     ".rs": ("Rust", re.compile(rb"#\[(?:\w+::)?kernel\b|\bextern[ \t]+\"ptx-kernel\"")),
 }
-"""By the ending in lower case: the language, and what a file with kernels holds."""
+"""By ending in lower case: the language, and the bytes that show a kernel."""
 _LIKE_CUDA = re.compile(r"\.cuh?(?:da|[^a-z]|$)", re.IGNORECASE)
 _NAMED = 5
 
 
 def language_of(path: str) -> str | None:
-    """In what a file may hold kernels that are not read; None for most files."""
+    """The language of a file that may hold unread kernels; None for most files."""
     ending = os.path.splitext(path)[1].lower()
     if ending in _BINARIES:
         return _BINARIES[ending]
@@ -46,7 +46,7 @@ def language_of(path: str) -> str | None:
     other = _OTHER_ENDINGS.get(ending)
     kind = kind_of(path)
     if kind is None and _LIKE_CUDA.search(os.path.basename(path)) is not None:
-        # CMake calls an object k.cu.o.
+        # CMake names objects like k.cu.o.
         return f"a name that ends in {ending!r}" if binary_kind(path) is None else None
     if other is None and (kind is None or kind.reads != "imports"):
         return None
@@ -68,7 +68,7 @@ def _other_language(path: str, language: str, sign: re.Pattern[bytes]) -> str | 
 
 
 def left_out(found: Mapping[str, str]) -> Iterator[str | Gap]:
-    """What to say of such files: a gap, and a note where there is something to scan instead."""
+    """A gap about such files, and a note if there is something to scan instead."""
     if found:
         names = listed([f"{name} ({language})" for name, language in found.items()], _NAMED)
         cache = instead(found.values())

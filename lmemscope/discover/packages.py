@@ -1,4 +1,4 @@
-"""Installed Python packages, found by their metadata: nothing of them is imported or run."""
+"""Find installed Python packages through their metadata, without importing or running them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
 
 def files_of(name: str, search: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The files of a package that may hold device code, sorted; links to one file count once.
+    """A package's files that may contain device code, sorted; links to one file count once.
 
     Args:
         name: as pip knows it.
@@ -24,7 +24,7 @@ def files_of(name: str, search: Sequence[str] | None = None) -> tuple[str, ...]:
             of the active environment.
 
     Raises:
-        UsageError: it is not installed, or holds no such file.
+        UsageError: it is not installed, or has no such file.
     """
     places = list(installed_in(os.environ) if search is None else search)
     found = next(iter(distributions(name=name, path=places)), None)
@@ -46,7 +46,7 @@ def files_of(name: str, search: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def installed_in(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Directories of packages: the active environment's, then this interpreter's."""
+    """Package directories: the active environment's, then this interpreter's."""
     active = [environment[name] for name in _ENVIRONMENTS if environment.get(name)]
     theirs = [
         place

@@ -1,4 +1,4 @@
-"""From inputs and architectures to units."""
+"""Turn inputs and architectures into units."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _WELL_KNOWN = frozenset(
 
 
 def normalise_archs(archs: Sequence[str], supported: Sequence[str] | None) -> tuple[str, ...]:
-    """Check and spell out ``--arch`` values.
+    """Check ``--arch`` values and expand abbreviations.
 
     Args:
         archs: as typed: ``sm_90``, ``90``, ``all-major``, ``native``.
-        supported: what the compiler supports, or None when it was not asked.
+        supported: what the compiler supports, or None if it was not queried.
 
     Raises:
-        UsageError: not an architecture, or one the compiler does not support.
+        UsageError: not an architecture, or not supported by the compiler.
     """
     result: dict[str, None] = {}
     known = supported if supported is not None else sorted(_WELL_KNOWN, key=_arch_order)
@@ -68,17 +68,17 @@ def normalise_archs(archs: Sequence[str], supported: Sequence[str] | None) -> tu
 
 
 def arch_words() -> tuple[str, ...]:
-    """What ``--arch`` takes, as far as that is known without asking the compiler."""
+    """Values that ``--arch`` accepts, as far as known without querying the compiler."""
     return ("all-major", "native", *sorted(_WELL_KNOWN, key=_arch_order))
 
 
 def needs_supported_archs(archs: Sequence[str]) -> bool:
-    """Whether checking these values takes the compiler's own list."""
+    """Whether checking these values requires the compiler's list."""
     return any(arch not in _WELL_KNOWN and not arch.startswith(("all", "native")) for arch in archs)
 
 
 def choose_arch() -> tuple[str, str]:
-    """The architecture when none was asked for, and why, for the output."""
+    """The architecture to use when none is requested, and why, for display."""
     gpu = detect_gpu()
     if gpu is not None:
         return gpu, f"{gpu}: the GPU present"
@@ -86,7 +86,7 @@ def choose_arch() -> tuple[str, str]:
 
 
 def detect_gpu() -> str | None:
-    """Architecture of the first GPU, or None without driver or device."""
+    """The first GPU's architecture, or None without driver or device."""
     from lmemscope.tools.driver import present_gpu
 
     found = present_gpu()
@@ -101,22 +101,22 @@ def make_units(
     launching: Sequence[Found] | None = None,
     surveys: Mapping[str, Survey] | None = None,
 ) -> tuple[tuple[Unit, ...], tuple[str | Gap, ...]]:
-    """One unit per input and architecture, in the order of the inputs; a cubin has its own.
+    """One unit per input and architecture, in input order; a cubin has its own architecture.
 
-    Without architectures asked for, a build's are taken, and a ``.ptx`` written for a newer or
+    If no architecture is requested, the build's are used, and a ``.ptx`` written for a newer or
     feature-specific target than the default is assembled for that target.
 
     Args:
         inputs: as discovered.
-        archs: asked for, or the default.
+        archs: requested, or the default.
         settings: how to compile.
-        supported: what the compiler supports, or None where every build's architecture is known.
-        launching: whose launches instantiate templates of headers; None for the inputs.
-        surveys: of Python files, by absolute path; of others it is found out here.
+        supported: what the compiler supports, or None if every build's architecture is known.
+        launching: inputs whose launches instantiate templates in headers; None for the inputs.
+        surveys: of Python files, by absolute path; missing ones are made here.
 
     Returns:
-        The units, notes on architectures of builds that were left out, and gaps of inputs that no
-        unit stands for.
+        The units, notes about build architectures that were left out, and gaps for inputs without a
+            unit.
     """
     units: list[Unit] = []
     left_out: dict[str, str] = {}
@@ -124,7 +124,7 @@ def make_units(
     launched = _launched_elsewhere(inputs, inputs if launching is None else launching)
     for found in inputs:
         options = combined(found.options, settings.options)
-        # A build's own list is among its options.
+        # A build's own architecture list is among its options.
         listed = arch_list(archs) if settings.archs or not found.archs else ()
         unit = Unit(
             found.file,
@@ -151,20 +151,20 @@ def make_units(
         notes.update(dict.fromkeys(expansion.notes))
     is_run = settings.options.run_python
     if not any(one.is_open and is_run for one in (surveys or {}).values()):
-        # Of a file that is run, only its run tells the kernels.
+        # The kernels of a file that is run are known only after the run.
         _check_signatures(settings.options.signatures, surveys or {})
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
     return tuple(units), (*dropped, *notes)
 
 
 def _is_named_as_built(found: Found) -> bool:
-    """Whether an input's build calls it and its headers what they are called here."""
+    """Whether an input's build uses the same paths for it and its headers as are used here."""
     entry = found.entry
     return entry is not None and entry.path == found.path and not entry.flags.is_relative
 
 
 def _check_signatures(signatures: Sequence[str], surveys: Mapping[str, Survey]) -> None:
-    """Refuse signatures of kernels that are in no Python file among the inputs."""
+    """Reject signatures for kernels that are in no Python file among the inputs."""
     programs = [name for one in surveys.values() for name, _ in one.programs or ()]
     named = [*programs, *(name.partition("#")[0] for name in programs)]
     for signature in signatures:
@@ -178,7 +178,7 @@ def _check_signatures(signatures: Sequence[str], surveys: Mapping[str, Survey]) 
 
 
 def build_archs(inputs: Sequence[Found]) -> tuple[str, ...]:
-    """Architectures that builds ask for, without duplicates."""
+    """The architectures that builds request, without duplicates."""
     return tuple(dict.fromkeys(arch for found in inputs for arch in found.archs))
 
 
@@ -188,7 +188,7 @@ def _of_build(
     default: Sequence[str],
     left_out: dict[str, str],
 ) -> tuple[str, ...]:
-    """Architectures of a build that can be compiled for here; none where the default is taken."""
+    """A build's architectures that can be compiled here; empty if the default is used."""
     known: list[str] = []
     refused: list[tuple[str, str]] = []
     for arch in archs:
@@ -209,7 +209,7 @@ def _of_build(
 
 
 def combined(build: CompileOptions | None, own: CompileOptions) -> CompileOptions:
-    """A build's options and the user's; where only one can hold, the user's.
+    """A build's options combined with the user's, which take precedence.
 
     Raises:
         InputError: as `told_to_all`.
@@ -230,7 +230,7 @@ def combined(build: CompileOptions | None, own: CompileOptions) -> CompileOption
 def _launched_elsewhere(
     inputs: Sequence[Found], launching: Sequence[Found]
 ) -> dict[str, tuple[str, ...]]:
-    """For each header among the inputs, what the other inputs launch, by absolute path."""
+    """For each header among the inputs, by absolute path, what the other inputs launch."""
     kinds = {found.path: kind_of(found.path) or CUDA for found in (*inputs, *launching)}
     headers = [found.path for found in inputs if kinds[found.path].is_header]
     if not headers:

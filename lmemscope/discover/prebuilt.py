@@ -1,7 +1,7 @@
-"""Device code beside sources that a walk does not read: in objects, archives, libraries, and bytes.
+"""Find device code that a walk does not read: in objects, archives, libraries and byte arrays.
 
-What a build makes is everyday and nobody's business: it lies in a build directory, or git ignores
-it. What git tracks, or would add, may be linked into the program instead of a source.
+Ordinary build products are in a build directory or ignored by git, and are of no concern. What git
+tracks, or would add, may be linked into the program instead of a source.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lmemscope.files import read_input
 from lmemscope.model import is_linkable, kind_of
 
 _SIGNS = (b".nv_fatbin", b".nv.info", FATBIN)
-"""Names of sections with device code, and the beginning of a fat binary."""
+"""Names of device code sections, and the start of a fat binary."""
 _FORM = "device code in an object or a library"
 _AS_BYTES = "device code as bytes"
 
 
 def prebuilt(path: str) -> str | None:
-    """What a host object, archive, library or source holds, in words; None without device code."""
+    """A description of the device code in an object, archive, library or source, or None."""
     if not is_linkable(path) or _is_of_build(path):
         return as_bytes(path)
     try:
@@ -40,21 +40,21 @@ def is_cuda_source(path: str) -> bool:
 
 
 def as_bytes(path: str) -> str | None:
-    """What a C++ or CUDA source holds, in words; None without device code as an array's bytes."""
+    """A description of device code embedded as bytes in a C++ or CUDA source, or None."""
     if not is_cpp_name(path) and not is_cuda_source(path):
         return None
     try:
         return _AS_BYTES if holds_image(path) else None
     except OSError:
-        return None  # Who compiles it says so.
+        return None  # Compiling will report it.
 
 
 def without_build_products(found: Mapping[str, str], read: Collection[str]) -> dict[str, str]:
-    """Files that are not read, by name with what they hold, less the objects that a build makes.
+    """Unread files, by name with their content, without objects that a build makes.
 
     Args:
-        found: as shown to the user.
-        read: absolute paths of what is read, for instance since a directory has no sources.
+        found: for display.
+        read: absolute paths of what is read, for example because a directory has no sources.
     """
     by_top: dict[str, list[str]] = {}
     taken = frozenset(read)

@@ -1,4 +1,4 @@
-"""The GPU that ``--device`` asks for."""
+"""Determine the GPU that ``--device`` names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PRESENT = "present"
 
 
 def chosen_device(settings: Settings) -> Device | None:
-    """The GPU that a command is to predict for; None where nobody asked.
+    """The GPU for which a command makes predictions; None if none was requested.
 
     Raises:
-        UsageError: nobody knows the GPU, or only half of what is needed was said of it.
+        UsageError: the GPU is unknown, or its description is incomplete.
     """
     name, count, threads = settings.device, settings.sm_count, settings.threads_per_sm
     if name is None:

@@ -1,4 +1,4 @@
-"""The sources of the project that a file belongs to: where else its kernels may be launched."""
+"""List and search the sources of the project around a file, where its kernels may be launched."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from lmemscope.files import read_beside
 from lmemscope.model import kind_of
 
 _HOSTS = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc")
-"""Endings of C++ beside the kinds that are inputs, in small letters."""
+"""Endings of C++ files other than the kinds that are inputs, in lower case."""
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules", "build", "third_party"})
 _FILES = 2000
-"""Files up to which a project is read for this; of a larger one the first are."""
+"""Maximum number of files read in a project; of a larger one, the first are used."""
 LOOSE_FILES = 500
-"""Sources up to which a working directory that is no checkout is taken for a project."""
+"""A working directory outside a checkout counts as a project up to this many sources."""
 _FOLDERS = 1000
-"""Folders up to which one is looked through."""
+"""Maximum number of folders searched."""
 _MENTIONS = 100
-"""Files that may hold a word that is asked for; those further away are left out."""
+"""Maximum number of files returned for a word; those further away are left out."""
 MOST_BYTES = 64 << 20
-"""Bytes of a project that are looked through, and of projects that are kept for the next word. Read
-again for each word of each file, all of a large one would take minutes."""
+"""Maximum number of bytes searched in a project, and kept in memory for the next search. Reading
+all of a large project again, for each word of each file, would take minutes."""
 _BYTES = 1 << 20
-"""A source that is larger was generated, and launches nothing."""
+"""Larger sources are generated and launch nothing."""
 
 
 def project_sources(path: str) -> tuple[str, ...]:
-    """Absolute paths of C++ and CUDA sources of the project around a file, nearest folders first.
+    """Absolute paths of C++ and CUDA sources in the project around a file, nearest folders first.
 
-    The project is the file's checkout; without one, the working directory where the file is below
-    it and that holds few sources, else the file's own folder. Hidden folders, those of builds and
-    links are left out, and so is what is larger than a megabyte, and what is furthest away in more
-    than 64.
+    The project is the file's checkout. Without one it is the working directory, if the file is
+    below it and it has few sources, else the file's own folder. Hidden folders, build folders,
+    links and files above one megabyte are left out, as are the most distant files beyond 64
+    megabytes in total.
     """
     top, is_checkout = _top(path)
     sizes = dict(_sources(top))
     if not is_checkout and len(sizes) > LOOSE_FILES:
-        # A home directory, or that of temporary files: others' sources say nothing of this one.
+        # In a home or temporary directory, other sources are unrelated to this one.
         sizes = dict(_sources(os.path.dirname(path)))
     found = sorted(sizes, key=lambda one: (_apart(path, one), one))
     ends = accumulate(sizes[one] for one in found)
@@ -48,10 +48,10 @@ def project_sources(path: str) -> tuple[str, ...]:
 
 
 class Projects:
-    """The text of projects, each listed once, and looked through once for each word.
+    """The text of projects; each project is listed once, and searched once per word.
 
     Attributes:
-        asked: the answers of `mentioning` so far, by the file and the word.
+        asked: the answers of `mentioning` so far, by file and word.
     """
 
     def __init__(self) -> None:
@@ -59,10 +59,10 @@ class Projects:
         self._known: dict[str, tuple[str, ...]] = {}
 
     def mentioning(self, path: str, word: str) -> tuple[str, ...]:
-        """Absolute paths of sources of the project around a file that hold a word, nearest first.
+        """Absolute paths of sources in the project of a file that contain a word, nearest first.
 
         Args:
-            path: of the file, absolute or from the working directory.
+            path: of the file, absolute or relative to the working directory.
             word: an identifier.
         """
         own = os.path.abspath(path)
@@ -75,14 +75,14 @@ class Projects:
 
 
 class _Texts:
-    """Bytes of files, which are read again when they have changed."""
+    """Contents of files, which are read again if they change."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[int, int, int], bytes]] = {}
         self._kept = 0
 
     def of(self, file: str) -> bytes:
-        """A file's bytes; none where it is gone since it was listed."""
+        """A file's bytes; empty if it was deleted after it was listed."""
         try:
             stat = os.stat(file)
             stamp = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
@@ -100,11 +100,11 @@ class _Texts:
 
 
 _texts = _Texts()
-"""Of the projects of this process's units: most units are of one project."""
+"""Shared by the units in this process: most belong to one project."""
 
 
 def _top(path: str) -> tuple[str, bool]:
-    """The folder that a file's project may be, and whether it is a checkout."""
+    """The candidate project folder for a file, and whether it is a checkout."""
     own = os.path.dirname(path)
     for directory in upwards(own):
         if is_top(directory):
@@ -130,7 +130,7 @@ def _sources(top: str) -> Iterator[tuple[str, int]]:
                 try:
                     size = os.path.getsize(path)
                 except OSError:
-                    continue  # Gone since the folder was listed.
+                    continue  # deleted after the folder was listed
                 if size <= _BYTES:
                     yield path, size
 
@@ -141,5 +141,5 @@ def _is_source(name: str) -> bool:
 
 
 def _apart(one: str, other: str) -> int:
-    """Folders between two files."""
+    """Number of folders between two files."""
     return os.path.relpath(other, os.path.dirname(one)).count(os.path.sep)

@@ -1,6 +1,6 @@
-"""A git revision against the working tree: which files are those of the revision.
+"""Compare the working tree with a git revision: which files are unchanged.
 
-git is asked for names and hashes alone (`lmemscope.tools.git`); files are compared with them here.
+git is asked only for names and hashes (`lmemscope.tools.git`); files are compared here.
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.tools.git import LINK, MODULE, Entry, Repository
 
 LARGEST_TEXT = 4 << 20
-"""Bytes of a file that is read for its words, at most."""
+"""Larger files, in bytes, are not searched for words."""
 _MOST_LINKS = 40
-"""Links that a path leads by way of, at most; as many as Linux follows."""
+"""Maximum number of links followed in a path, as on Linux."""
 
 
 class Revision(Struct, frozen=True):
-    """What git says; every path absolute and, but for its last part, without symbolic links.
+    """The comparison with a revision. Paths are absolute.
+
+    In paths, links are resolved except in the last component.
 
     Attributes:
         name: as the user typed it.
         commit: its hash.
         top: top directory of the working tree.
-        known: files of the revision, and of the commits that it names of submodules.
-        changed: files that the working tree has otherwise or lacks.
-        deleted: those that it lacks, or has a directory in the place of.
-        links: those that are symbolic links, or were.
-        modules: submodules of which it is not known what the revision has of them.
+        known: files of the revision, including those in the submodule commits it records.
+        changed: files that differ in the working tree or are missing there.
+        deleted: files that are missing there, or replaced by a directory.
+        links: files that are or were symbolic links.
+        modules: submodules whose state in the revision is unknown.
     """
 
     name: str
@@ -51,9 +53,9 @@ class Revision(Struct, frozen=True):
     modules: frozenset[str] = frozenset()
 
     def why(self, path: str) -> str | None:
-        """Why a file may have changed: None where it has not, an empty string where it has.
+        """Why a file may have changed: None if it has not, an empty string if it certainly has.
 
-        In words where git cannot tell, which follow the file's name.
+        Where git cannot tell, it is text to follow the file's name.
         """
         real = os.path.realpath(path)
         if not _is_below(real, self.top):
@@ -61,9 +63,9 @@ class Revision(Struct, frozen=True):
         return None if real in self.known and not self.has_changed(path) else ""
 
     def has_changed(self, path: str) -> bool:
-        """Whether a file is known to have changed, or a link by way of which it is named.
+        """Whether a file, or a link in its path, is known to have changed.
 
-        A file that git does not know has not, as far as it can tell.
+        An untracked file has not, as far as git can tell.
         """
         ways = {os.path.abspath(path), os.path.realpath(path)}
         if not ways.isdisjoint(self.changed):
@@ -71,7 +73,7 @@ class Revision(Struct, frozen=True):
         return bool(self.links) and not self.links.isdisjoint(_links_on(os.path.abspath(path)))
 
     def may_have_come_or_gone(self, directory: str) -> bool:
-        """Whether a directory may exist in one of the two only; git knows none without files."""
+        """Whether a directory may exist in only one of the two; git tracks no empty directories."""
         real = os.path.realpath(directory)
         if not _is_below(real, self.top):
             return False
@@ -80,15 +82,15 @@ class Revision(Struct, frozen=True):
         return any(_is_below(path, real) for path in self.deleted)
 
     def content(self, path: str) -> bytes | None:
-        """What a path holds in the revision, links followed, or None where it has no such file."""
+        """A path's content in the revision, with links followed; None if there is no such file."""
         own = os.path.abspath(path)
         own = own if _is_below(own, self.top) else os.path.realpath(path)
         return Repository(self.top).text(self.commit, os.path.relpath(own, self.top))
 
     def contents(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """What absolute paths hold in the revision, asked at once; without those that have no text.
+        """The content of absolute paths in the revision, in one query; omits those without text.
 
-        Links and files of more than 4 MiB are no texts, nor is what a partial clone lacks.
+        Links and files above 4 MiB are not text, nor are objects missing from a partial clone.
         """
         repository = Repository(self.top)
         wanted = {os.path.relpath(path, self.top): path for path in paths}
@@ -102,16 +104,17 @@ class Revision(Struct, frozen=True):
 
 
 def read_revision(name: str, paths: Sequence[str]) -> Revision:
-    """Compare the working tree that paths lie in with a revision.
+    """Compare the working tree around the paths with a revision.
 
-    That is the tree around the current directory if it holds one of them, else around the first.
+    That is the tree around the current directory if it contains one of the paths, else the one
+    around the first path.
 
     Args:
         name: of the revision, as typed.
         paths: files and directories, as typed.
 
     Raises:
-        UsageError: there is no git, no repository, or no such revision.
+        UsageError: git, the repository or the revision does not exist.
     """
     if not name or name.startswith("-") or "\0" in name:
         raise UsageError(
@@ -129,7 +132,7 @@ def read_revision(name: str, paths: Sequence[str]) -> Revision:
 
 
 def configuration_at(revision: Revision) -> ConfigurationFile:
-    """The configuration as the revision has it, from the working directory upwards.
+    """The configuration in the revision, found from the working directory upwards.
 
     Raises:
         UsageError: it cannot be read.
@@ -145,7 +148,7 @@ def configuration_at(revision: Revision) -> ConfigurationFile:
 
 
 def configuration_differs(revision: Revision) -> str | None:
-    """The file by which the configuration may differ from the revision's, or None."""
+    """The file through which the configuration may differ from the revision's, or None."""
     now = file.read()
     path = now.path or os.path.join(revision.top, file.OWN)
     with contextlib.suppress(UsageError):
@@ -157,7 +160,7 @@ def configuration_differs(revision: Revision) -> str | None:
 
 
 def findings_differ(revision: Revision, path: str) -> frozenset[str] | None:
-    """Inputs of which a baseline says something else than in the revision; None means of all."""
+    """Inputs whose entries in a baseline differ from the revision's; None means all."""
     if revision.why(path) is None:
         return frozenset()
     try:
@@ -176,10 +179,10 @@ def _line(entry: object) -> str:
 
 
 def repository_of(name: str, paths: Sequence[str], option: str = "--changed") -> Repository:
-    """The repository around the current directory, or around the first of the paths.
+    """The repository around the current directory, or around the first path.
 
     Args:
-        name: of the revision that is wanted of it.
+        name: of the revision requested from it.
         paths: as typed.
         option: that names the revision.
 
@@ -205,15 +208,15 @@ def repository_of(name: str, paths: Sequence[str], option: str = "--changed") ->
 
 
 def commit_of(name: str, repository: Repository, option: str = "--changed") -> str:
-    """Hash of a revision.
+    """The commit hash of a revision.
 
     Args:
         name: as typed.
-        repository: that knows it.
+        repository: that has it.
         option: that names it.
 
     Raises:
-        UsageError: there is no such revision, or there are several.
+        UsageError: the revision does not exist or is ambiguous.
     """
     found = repository.commit(name)
     if found is None:
@@ -228,10 +231,10 @@ def commit_of(name: str, repository: Repository, option: str = "--changed") -> s
 
 
 def refuse_namesakes(name: str, repository: Repository, option: str = "--git") -> None:
-    """Make sure that a revision's name means one commit: git takes a tag before a branch.
+    """Check that a revision's name is unambiguous: git prefers a tag to a branch.
 
     Raises:
-        UsageError: it may mean several.
+        UsageError: it is ambiguous.
     """
     several = repository.namesakes(name)
     if several:
@@ -243,7 +246,7 @@ def refuse_namesakes(name: str, repository: Repository, option: str = "--git") -
 
 
 def _compared(name: str, commit: str, repository: Repository) -> Revision:
-    """A commit, with its submodules as they are checked out."""
+    """The comparison with a commit, including submodules as they are checked out."""
     top = repository.top
     entries = repository.entries(commit)
     indexed = repository.indexed()
@@ -263,7 +266,7 @@ def _compared(name: str, commit: str, repository: Repository) -> Revision:
     for entry in entries:
         if entry.mode == MODULE:
             found = _with_module(found, entry, is_indexed=entry.path in indexed)
-    # What is staged and new; what is not staged yet, git does not know.
+    # New files that are staged; git does not track unstaged ones.
     staged = {os.path.join(top, path) for path in indexed}
     modules = {os.path.join(top, one.path) for one in entries if one.mode == MODULE}
     new = {path for path in staged - known - modules if os.path.lexists(path)}
@@ -275,7 +278,7 @@ def _compared(name: str, commit: str, repository: Repository) -> Revision:
 
 
 def _with_module(found: Revision, entry: Entry, *, is_indexed: bool) -> Revision:
-    """The same with a submodule's files, compared with the commit that the revision names."""
+    """The comparison extended by a submodule, against the commit that the revision records."""
     path = os.path.join(found.top, entry.path)
     there = submodule(path)
     commit = there.commit(entry.object) if there is not None else None
@@ -289,7 +292,7 @@ def _with_module(found: Revision, entry: Entry, *, is_indexed: bool) -> Revision
             links=found.links | inner.links,
             modules=found.modules | inner.modules,
         )
-    # One that is not checked out was not either, as far as anybody knows.
+    # A submodule that is not checked out now is assumed not to have been before.
     if there is None and is_indexed and (not os.path.lexists(path) or _is_empty(path)):
         return found
     return replace(found, modules=found.modules | {path})
@@ -312,7 +315,7 @@ def _differing(
     for entry in entries:
         if entry.mode == MODULE or not repository.is_changed(entry):
             continue
-        # A sparse checkout leaves files out on purpose.
+        # A sparse checkout omits files on purpose.
         if indexed.get(entry.path) and not os.path.lexists(
             os.path.join(repository.top, entry.path)
         ):
@@ -321,7 +324,7 @@ def _differing(
 
 
 def submodule(path: str) -> Repository | None:
-    """The repository of a submodule at an absolute path, or None where it is not checked out."""
+    """The repository of a submodule at an absolute path, or None if it is not checked out."""
     if not is_top(path):
         return None
     found, _ = Repository.around(path)
@@ -329,7 +332,7 @@ def submodule(path: str) -> Repository | None:
 
 
 def _text_at(revision: Revision, path: str) -> str | None:
-    """A file's text in the revision, or None where it has none."""
+    """A file's text in the revision, or None if it has none."""
     found = revision.content(path)
     return None if found is None else found.decode("utf-8", "replace")
 
@@ -342,7 +345,7 @@ def _text_now(path: str) -> str | None:
 
 
 def _links_on(path: str) -> Iterator[str]:
-    """The symbolic links by way of which an absolute path leads to its file, each by its place."""
+    """The symbolic links that an absolute path passes through, each by its own path."""
     left = [path]
     for _ in range(_MOST_LINKS):
         if not left:

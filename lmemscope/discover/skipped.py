@@ -1,9 +1,9 @@
-"""Directories that a walk does not enter: which of them hold files of the project.
+"""Report directories that a walk skips and that contain files of the project.
 
-Nobody writes sources into hidden directories, virtual environments, or what build tools make, and
-a walk leaves them alone. A file of the project in such a place is not looked at, though a
-directory above it was named: that is missing evidence. What git tracks, or would add, is the
-project's. Where there is no git, every CUDA source counts, unless a tool made the directory.
+A walk skips hidden directories, virtual environments and build output, because they contain no
+hand-written sources. If such a directory contains project files although a parent was named,
+evidence is missing. Files that git tracks, or would add, belong to the project. Without git, every
+CUDA source counts unless a tool created the directory.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _PATHS = 500
 
 @dataclass(frozen=True, slots=True)
 class Unwalked:
-    """What directories that were not walked hold.
+    """The contents of skipped directories.
 
     Attributes:
-        gaps: each directory once: missing evidence, or worth a line.
-        headers: of the project, and C++ files that define kernels; absolute paths.
+        gaps: one per directory: missing evidence, or a note.
+        headers: absolute paths of the project's headers, and of C++ files that define kernels.
     """
 
     gaps: tuple[Gap, ...]
@@ -48,12 +48,12 @@ class Unwalked:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A directory that was not walked.
+    """A directory that a walk skipped.
 
     Attributes:
-        path: as shown to the user.
-        why: in words that follow its name.
-        base: the directory that was named, absolute.
+        path: for display.
+        why: text to follow its name.
+        base: absolute path of the directory that was named.
     """
 
     path: str
@@ -62,7 +62,7 @@ class Skipped:
 
 
 def why_skipped(parent: str, name: str) -> str | None:
-    """Why a walk does not enter a directory, or None where it does."""
+    """Why a walk skips a directory, or None if it does not."""
     path = os.path.join(parent, name)
     if name.startswith("."):
         return "a hidden directory"
@@ -76,12 +76,12 @@ def why_skipped(parent: str, name: str) -> str | None:
 def account(
     skipped: Sequence[Skipped], looked_at: Collection[str], admit: Callable[[str], bool]
 ) -> Unwalked:
-    """Say what was left out; headers are judged with those of the directories that were walked.
+    """Account for skipped directories; their headers are handled with those of walked directories.
 
     Args:
         skipped: by one command.
         looked_at: absolute paths of its inputs.
-        admit: whether the user's globs want an absolute path.
+        admit: whether the user's globs accept an absolute path.
     """
     directories = [one for one in skipped if os.path.basename(one.path) not in _OF_TOOLS]
     real = {os.path.realpath(path) for path in looked_at}
@@ -113,7 +113,7 @@ def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[
     tops: dict[str, str] = {}
     for directory in directories:
         own = own_place(directory.path)
-        # What was named may be the top itself; another repository below is one of its own.
+        # The named directory may be the top itself; a repository below it is separate.
         start = own if own == own_place(directory.base) else os.path.dirname(own)
         if start not in tops:
             tops[start] = _top(start)
@@ -125,7 +125,7 @@ def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[
 
 
 def _files(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str]:
-    """The project's files in a directory, as far as git knows; without git, its CUDA sources."""
+    """The project's files in a directory, according to git; without git, its CUDA sources."""
     own = own_place(directory.path)
     by_tool = _made_by_tool(own, directory.base)
     if known is None:
@@ -136,12 +136,12 @@ def _files(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str
         if by_tool and not is_tracked:
             continue
         if path == own or is_below(path, own):
-            # A submodule, another repository, or a link to a directory holds files of its own.
+            # A submodule, another repository, or a link to a directory has its own files.
             yield from _below(path) if os.path.isdir(path) else (path,)
 
 
 def top_of(path: str) -> str:
-    """The top of the repository around a file, or the root of the file system."""
+    """The top of the repository around a file, or the file system's root."""
     return _top(os.path.dirname(own_place(path)))
 
 
@@ -155,7 +155,7 @@ def known_to_git(top: str, directories: Sequence[str]) -> dict[str, bool] | None
 
     Args:
         top: of the repository.
-        directories: in which they lie, or the files themselves; absolute, without links.
+        directories: absolute paths, without links, of directories or files to query.
     """
     if not is_top(top):
         return None
@@ -171,7 +171,7 @@ def known_to_git(top: str, directories: Sequence[str]) -> dict[str, bool] | None
 
 
 def _made_by_tool(path: str, base: str) -> bool:
-    """Whether a tool made a directory, by what only the tool would have put there."""
+    """Whether a tool created a directory, recognised by files that only the tool writes."""
     if os.path.exists(os.path.join(path, "pyvenv.cfg")):
         interpreters = ("bin/python", "Scripts/python.exe")
         return any(os.path.exists(os.path.join(path, one)) for one in interpreters)
@@ -187,7 +187,7 @@ def _made_by_tool(path: str, base: str) -> bool:
 
 
 def _below(directory: str) -> Iterator[str]:
-    """Files below a directory, links to directories aside, up to a number that no project has."""
+    """Files below a directory without following links, up to a number that no project reaches."""
     left = _ENTRIES
     for root, names, files in walk(directory):
         names[:] = [name for name in names if name not in _OF_TOOLS]
@@ -204,7 +204,7 @@ def _is_cuda(path: str) -> bool:
 
 
 def _is_header(path: str, directory: Skipped) -> bool:
-    """Whether a file is a header, or a C++ file of the project's own that defines a kernel."""
+    """Whether a file is a header, or a C++ file of the project that defines a kernel."""
     kind = kind_of(path)
     if kind is not None:
         return kind.is_header
@@ -212,7 +212,7 @@ def _is_header(path: str, directory: Skipped) -> bool:
 
 
 def _is_input(path: str) -> bool:
-    """Whether a walk would have taken a file."""
+    """Whether a walk would have included a file."""
     kind = kind_of(path)
     if kind is None or kind.is_header or not os.path.lexists(path):
         return False

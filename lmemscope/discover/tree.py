@@ -1,6 +1,6 @@
-"""A directory tree, walked without recursion: somebody else's may be as deep as names allow.
+"""Walk a directory tree without recursion, so that its depth is not limited.
 
-Python's ``os.walk`` calls itself for each level until 3.12, and ends a run some 1,000 levels down.
+Until Python 3.12, ``os.walk`` calls itself for each level and fails about 1,000 levels down.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterator
 def walk(
     directory: str, on_error: Callable[[OSError], None] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Directories from the top down, in sorted order, as ``os.walk`` gives them.
+    """Yield directories from the top down in sorted order, like ``os.walk``.
 
-    Links to directories are listed and not entered.
+    Links to directories are listed but not entered.
 
     Args:
         directory: where to begin.
-        on_error: told of each directory that cannot be read.
+        on_error: called for each directory that cannot be read.
 
-    Yields:
-        A directory, the names of its directories, and those of its files. Names that are taken out
-        of the first list are not entered.
+    Yields:     A directory, the names of its directories, and those of its files. Remove a name
+    from the first list to skip that directory.
     """
     pending = [directory]
     while pending:

@@ -1,7 +1,7 @@
-"""From what a user typed to input files: directories walked, build databases read.
+"""Turn the user's paths into input files: walk directories and read build databases.
 
-A file is taken once for each way it is compiled. What a build says of a file's options comes with
-it; what cannot be used becomes an error or a note, never a silence.
+A file is included once for each way it is compiled, with its options from the build. What cannot be
+used becomes an error or a note, never silence.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ if TYPE_CHECKING:
 
 
 _NAMED = 5
-"""Files that are named of those that globs leave out."""
+"""Maximum number of files excluded by globs that are named."""
 
 
 class Found(Struct, frozen=True):
-    """An input and how it is to be compiled.
+    """An input and how to compile it.
 
     Attributes:
-        file: as shown to the user.
+        file: for display.
         path: absolute.
-        options: of its build, or None where no build speaks of it.
-        archs: of its build; empty where it names none.
-        variant: tells a file apart that its build compiles in several ways.
-        walked: a directory stood for it; nobody named it.
-        responses: files of options that its build's command names.
-        entry: what its build says of it, where it says that of this file and no other.
+        options: from its build, or None if no build covers it.
+        archs: from its build; empty if it names none.
+        variant: distinguishes a file's compilations if its build has several.
+        walked: whether it was found in a directory rather than named.
+        responses: option files named in its build command.
+        entry: its database entry, if there is one for this very file.
     """
 
     file: str
@@ -87,19 +87,18 @@ class Found(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Discovery:
-    """What was found.
+    """The result of discovery.
 
     Attributes:
         inputs: in the order of the paths, each once.
-        errors: a typed path, or an entry's file, and what is wrong with it.
-        notes: what was left out, in sentences.
-        headers: below directories, which do not stand for them, and C++ files that were named;
-            those that are inputs aside.
-        without_kernels: C++ files that were named and define no kernel.
-        compilers: that build databases name for what is among the inputs.
-        gaps: what directories that were named hold and the walk does not enter.
-        excluded: absolute paths of inputs that the globs leave out.
-        others: languages of files with kernels that nothing here reads, by name.
+        errors: a typed path, or an entry's file, with the problem.
+        notes: sentences about what was left out.
+        headers: headers below directories, and named C++ files; without those that are inputs.
+        without_kernels: C++ files that were named but define no kernel.
+        compilers: compilers named in build databases for the inputs.
+        gaps: project files in directories that the walk skips.
+        excluded: absolute paths of inputs that the globs exclude.
+        others: by name, the language of files with kernels that are not read.
     """
 
     inputs: list[Found] = field(default_factory=list)
@@ -115,11 +114,11 @@ class Discovery:
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """Which files a directory or a build stands for; named files are not subject to it.
+    """Globs that select files in directories and builds; files named directly are exempt.
 
     Attributes:
-        root: directory that the globs are relative to, absolute.
-        include: at least one must match, where there are any.
+        root: absolute path of the directory that the globs are relative to.
+        include: if there are any, at least one must match.
         exclude: none may match.
     """
 
@@ -129,11 +128,11 @@ class Globs:
 
     @classmethod
     def of(cls, settings: Settings) -> Globs:
-        """Those of a command."""
+        """The globs of a command."""
         return cls(settings.root, settings.include, settings.exclude)
 
     def admit(self, path: str) -> bool:
-        """Whether an absolute path is wanted; ``*`` also matches ``/``."""
+        """Whether an absolute path is accepted; ``*`` also matches ``/``."""
         name = os.path.relpath(path, self.root).replace(os.sep, "/")
         if any(fnmatchcase(name, glob) for glob in self.exclude):
             return False
@@ -142,11 +141,11 @@ class Globs:
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """What build databases are good for.
+    """How to use build databases.
 
     Attributes:
-        use: how files are compiled is taken from the database of their project.
-        trust: options that could run a program or load a library are taken as well.
+        use: take compile options from the database of a file's project.
+        trust: also accept options that could run a program or load a library.
     """
 
     use: bool = True
@@ -154,12 +153,12 @@ class Builds:
 
 
 def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> Discovery:
-    """Turn the user's paths into inputs and, for each bad path, an error beside the others.
+    """Turn the user's paths into inputs, and report an error for each bad path.
 
     Directories are walked in sorted order for ``.cu``, ``.ptx`` and ``.cubin`` files, and for
-    ``.py`` files that hold kernels. How files are compiled is said by the build database of their
-    project: in a directory, in its build directories, or found upwards from what is named. A
-    directory that holds a database stands for all of it, wherever its sources lie.
+    ``.py`` files that define kernels. Compile options come from the project's build database: in
+    the directory, in its build directories, or found upwards from what is named. A directory that
+    contains a database stands for everything in it, wherever the sources are.
     """
     result = Discovery()
     search = Search()
@@ -217,7 +216,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         result.headers += map(shown_path, unwalked.headers)
     if result.headers:
         taken = {found.path for found in result.inputs}
-        # Those that somebody named are inputs.
+        # Headers that the user named are inputs.
         result.headers = [one for one in result.headers if os.path.abspath(one) not in taken]
     result.notes = list(dict.fromkeys(result.notes))
     return result
@@ -230,7 +229,7 @@ def _add_as_built(
     search: Search,
     spoken_for: dict[str, list[str]],
 ) -> bool:
-    """Add a named file as its project's database says; whether one speaks of it."""
+    """Add a named file as its project's database describes it; return whether one does."""
     kind = kind_of(path)
     if not builds.use or (kind is not None and not kind.is_cuda):
         return False
@@ -246,7 +245,7 @@ def _add_as_built(
 
 
 def _add_from(result: Discovery, path: str, database: str, builds: Builds, search: Search) -> bool:
-    """Add a file as a database says that names it; whether it compiles it."""
+    """Add a file as the database that names it says; return whether that compiles the file."""
     from lmemscope.discover.build_database import read_database
 
     own = os.path.abspath(path)
@@ -261,7 +260,7 @@ def _add_from(result: Discovery, path: str, database: str, builds: Builds, searc
 
 
 def _add_as_included(result: Discovery, path: str, builds: Builds, search: Search) -> bool:
-    """Add a named header with the options of a source that includes it; whether there is one."""
+    """Add a named header with the options of a source that includes it, if there is one."""
     from lmemscope.discover.including import first_that_includes
 
     found = first_that_includes(os.path.abspath(path), search, trust=builds.trust)
@@ -286,7 +285,7 @@ def _found_upwards(database: str, named: Sequence[str]) -> str:
 
 
 def _once(inputs: Sequence[Found]) -> list[Found]:
-    """Each way of compiling each file once; what somebody named counts as named."""
+    """Each way of compiling each file once; a file that was also named counts as named."""
     kept: dict[tuple[object, ...], Found] = {}
     for found in inputs:
         key = (found.path, found.options, found.archs)
@@ -346,7 +345,7 @@ def _is_source(found: Found) -> bool:
 
 
 def _binaries(directory: str, globs: Globs) -> Iterator[Found]:
-    """The binaries below a directory that holds no source: each once, whatever links to it."""
+    """The binaries below a directory without sources: each once, whatever links to it."""
     seen: set[str] = set()
     for root, names, files in walk(directory, lambda error: None):
         names[:] = [name for name in names if why_skipped(root, name) is None]
@@ -359,7 +358,7 @@ def _binaries(directory: str, globs: Globs) -> Iterator[Found]:
 
 
 def _database_of(directory: str, search: Search) -> str | None:
-    """The database of a source or build directory: in it, else the first that speaks of it."""
+    """The database of a source or build directory: in it, else the first that names its files."""
     own = database_in(directory)
     if own is not None and (search.sources(own) or own in search.broken):
         return own
@@ -369,7 +368,7 @@ def _database_of(directory: str, search: Search) -> str | None:
 def _add_database(
     result: Discovery, path: str, globs: Globs, below: str | None, builds: Builds
 ) -> set[str]:
-    """Add the entries of a database, those below a directory if one is given."""
+    """Add the entries of a database, limited to those below a directory if given."""
     from lmemscope.discover.build_database import read_database
 
     def wanted(source: str) -> bool:
@@ -380,7 +379,7 @@ def _add_database(
         if globs.admit(source):
             return True
         kind = kind_of(source)
-        # A database names the host's sources too.
+        # A database also names host sources.
         if kind is not None and kind.is_cuda:
             result.excluded[source] = None
         return False
@@ -404,13 +403,13 @@ def _add_database(
 
 
 def _unclear(database: BuildDatabase, shown: str) -> Iterator[Gap]:
-    """What a gate may not pass: it is compiled here, and perhaps otherwise by its build."""
+    """Gaps that fail the gate: compiled here, but perhaps differently by the build."""
     for source, why in database.unclear:
         yield Gap("plan", f"{shown}: {why}", "evidence", shown_path(source))
 
 
 def _variants(paths: Sequence[str], entries: Sequence[Entry]) -> Iterator[tuple[Found, str]]:
-    """Inputs and what tells them apart, where one source is compiled in several ways."""
+    """Inputs, with a distinguishing variant if a source is compiled in several ways."""
     taken: set[tuple[str, str]] = set()
     times: Counter[str] = Counter()
     for path, entry in zip(paths, entries, strict=True):
@@ -428,15 +427,15 @@ def _variants(paths: Sequence[str], entries: Sequence[Entry]) -> Iterator[tuple[
 def _walk(
     directory: str, skipped: list[Skipped], others: dict[str, str]
 ) -> Iterator[tuple[str, bool]]:
-    """Inputs below a directory, and headers, which are none: path, and whether it is a header.
+    """Inputs and headers below a directory: path, and whether it is a header.
 
-    What is C++ by its name and defines kernels is a header: it counts if a source includes it.
-    Cubins and fat binaries count whatever they are called.
+    A C++ file that defines kernels counts as a header: it matters if a source includes it. Cubins
+    and fat binaries count whatever their name.
     """
     base = os.path.abspath(directory)
 
     def unread(error: OSError) -> None:
-        # What it holds is not known; the walk of it finds nothing, and git's list may.
+        # Its content is unknown: the walk finds nothing, but git's list may.
         why = f"a directory that cannot be read ({error.strerror})"
         skipped.append(Skipped(os.path.normpath(error.filename), why, base))
 
@@ -465,7 +464,7 @@ def _walk(
 
 
 def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:
-    """What the user's globs leave out, for the gate to say."""
+    """A gap for what the user's globs exclude, for the gate."""
     names = listed([*map(shown_path, excluded)], _NAMED)
     said = " and ".join(
         f"{word} {', '.join(given)}"

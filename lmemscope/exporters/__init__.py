@@ -1,4 +1,4 @@
-"""Reports as text: one module per format, each a function from a `Report` to a string."""
+"""Output formats: one module per format, each a function from a document to text."""
 
 from __future__ import annotations
 

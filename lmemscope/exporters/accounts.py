@@ -1,7 +1,7 @@
-"""What became of all that the gate was given, as sentences that every format shows.
+"""Describe what happened to everything the gate was given, in sentences for every format.
 
-What is missing is shown as missing evidence, and what is gone with the findings that are; the
-sentences here are of what was looked at, and of what was left out and why.
+What is missing is shown as missing evidence, and what is gone with the findings that are gone. The
+sentences here cover what was checked, and what was left out and why.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _LONGEST = 600
 
 
 def edited(result: GateResult) -> list[str]:
-    """What the change under review edits of the gate; what nobody trusts is missing evidence."""
+    """Edits of the gate in the change under review; untrusted ones are missing evidence instead."""
     return [
         one.text for one in result.accounts if one.subject == "change" and one.state == "left-out"
     ]
 
 
 def left_out(result: GateResult) -> list[str]:
-    """What was left out, alike things in one sentence; of unchanged files the notes speak.
+    """What was left out, with similar things in one sentence; unchanged files are in the notes.
 
-    What the change under review edits is apart, see `edited`.
+    Edits in the change under review are separate: see `edited`.
     """
     said = []
     for account, names in grouped(result.accounts):
@@ -40,14 +40,14 @@ def left_out(result: GateResult) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """What builds decide may take pages; the JSON document has all of it."""
+    """What builds decide may take pages; only the JSON document has all of it."""
     if len(text) <= _LONGEST:
         return text
     return f"{text[:_LONGEST]}… (--format json shows all of it)"
 
 
 def looked_at(result: GateResult) -> str:
-    """How many inputs were looked at; empty where that is not known."""
+    """How many inputs were checked; empty if unknown."""
     inputs = [one for one in result.accounts if one.subject == "input"]
     if not inputs:
         return ""

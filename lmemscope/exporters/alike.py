@@ -1,8 +1,8 @@
-"""Failures of the gate that one change of the source makes: each is told once.
+"""Group gate failures that one change to the source would fix, so that each is shown once.
 
-A variable of a template, or of a function that several kernels inline, fails in each instance, file
-and architecture. It has one place, one rule and one remedy. So does a limit that instances of a
-template exceed.
+A variable in a template, or in a function that several kernels inline, fails in each instance, file
+and architecture, but has one location, one rule and one remedy. The same holds for a limit that
+instances of a template exceed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMED = 3
 
 
 def alike(failures: Iterable[GateFailure]) -> list[list[GateFailure]]:
-    """Failures by what is wrong and where, in order; in each, the largest first."""
+    """Failures grouped by problem and location, in order; within a group, largest first."""
     groups: dict[object, list[GateFailure]] = {}
     for failure in failures:
         groups.setdefault(_key(failure), []).append(failure)
@@ -27,20 +27,20 @@ def alike(failures: Iterable[GateFailure]) -> list[list[GateFailure]]:
 
 
 def title(group: Sequence[GateFailure]) -> str:
-    """The first kernel of a group, and how many others there are in all files."""
+    """The first kernel of a group, and the number of others in all files."""
     more = len(_kernels(group)) - 1
     return f"{group[0].kernel} and {more} more" if more else group[0].kernel
 
 
 def archs(group: Sequence[GateFailure]) -> str:
-    """The architectures on which the first kernel of a group fails, in a sentence."""
+    """The architectures on which a group's first kernel fails, as a sentence."""
     return _archs_of(_kernels(group)[0], group)
 
 
 def others(group: Sequence[GateFailure]) -> str | None:
-    """The kernels of a group but for its first, in words; None where there is one.
+    """A group's kernels except the first, as text; None if there is only one.
 
-    Those that fail on other architectures than that say on which.
+    Kernels that fail on other architectures are listed with these.
     """
     first, *rest = _kernels(group)
     own = _archs_of(first, group)
@@ -79,9 +79,9 @@ def _key(failure: GateFailure) -> object:
     finding, place = failure.finding, failure.location
     own: tuple[str, ...] = (failure.kind, failure.route)
     if failure.kind not in ("new", "worse"):
-        own = (*own, failure.expected)  # What is new has other bytes in each instance.
+        own = (*own, failure.expected)  # new findings have different bytes in each instance
     if finding is None or place is None:
-        # Registers, for one: instances of a template have each their number.
+        # Register counts, for example, differ between a template's instances.
         return *own, template_name(failure.kernel), failure.input
     where = os.path.normpath(place.file), place.line
     return *own, where, finding.rule, finding.object, finding.cause

@@ -1,4 +1,4 @@
-"""The causes of a row in a few words, for tables of many rows."""
+"""Summarise a row's causes in a few words, for tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lmemscope.model import Cause, traits_of
 
 
 def causes_of(entry: Group) -> str:
-    """Causes and variables alone, for a table of many: where they are is `explain`'s to say."""
+    """Causes and variables only: `explain` shows where they are."""
     facts = [kernel.facts for _, kernel in entry.kernels]
     said: dict[Cause, list[str]] = {}
     for one in entry.causes:
@@ -30,6 +30,6 @@ def causes_of(entry: Group) -> str:
 
 
 def doubt(entry: Group) -> str:
-    """Words for a row whose sources disagree; empty for others."""
+    """A warning for a row whose sources disagree; empty for others."""
     disagree = any(kernel.facts.disagreements for _, kernel in entry.kernels)
     return " (sources disagree, see below)" if disagree else ""

@@ -1,4 +1,4 @@
-"""Differences between two reports as text, Markdown and JSON."""
+"""The difference between two reports as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text(difference: Difference, how: Presentation) -> str:
 
 
 def unlike(difference: Difference) -> list[str]:
-    """Sentences on inputs that a side could not analyse."""
+    """Sentences about inputs that could not be analysed on one side."""
     said = []
     for one in difference.not_compared:
         sides = {"before": one.before, "after": one.after}
@@ -61,9 +61,9 @@ def _text(found: Sequence[KernelDifference]) -> list[Part]:
 
 
 def number_of_kernels(found: Iterable[KernelDifference]) -> int:
-    """How many kernels differ, each counted once on however many architectures."""
+    """Number of kernels that differ, each counted once whatever the number of architectures."""
     each = Counter((one.input, one.kernel, one.arch) for one in found)
-    # Overloads have one name.
+    # Overloads share a name.
     most: Counter[tuple[str, str]] = Counter()
     for (path, kernel, _), times in each.items():
         most[path, kernel] = max(most[path, kernel], times)
@@ -71,7 +71,7 @@ def number_of_kernels(found: Iterable[KernelDifference]) -> int:
 
 
 def _counted(found: Sequence[KernelDifference]) -> str:
-    """How many kernels differ, and on how many architectures, in words."""
+    """How many kernels differ, and on how many architectures, as text."""
     kernels = number_of_kernels(found)
     archs = len({one.arch for one in found})
     on = f" on {count(archs, 'architecture')}" if archs > 1 else ""

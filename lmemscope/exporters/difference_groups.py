@@ -1,7 +1,7 @@
-"""Differences of many kernels as few rows: instances of a template that changed alike are one.
+"""Merge the differences of many kernels into few rows: one per template that changed alike.
 
-A package's next version differs in thousands of kernels, most of which have no local memory on
-either side; these are counted alone.
+Between two versions of a package thousands of kernels differ, most of them without local memory on
+either side; these are only counted.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _SAID: dict[Change, str] = {"added": "added", "removed": "removed"}
 
 
 class DifferenceRow(Struct, frozen=True):
-    """One or more kernels that changed alike.
+    """Kernels that changed in the same way.
 
     Attributes:
         change: what happened to each.
-        name: of the kernel; of several the template without its arguments.
-        number: how many there are, over all files and architectures.
-        inputs: files, as `KernelDifference` has them.
+        name: of the kernel; for several, the template without arguments.
+        number: of kernels, over all files and architectures.
+        inputs: files, as in `KernelDifference`.
         archs: older ones first.
-        figures: name, before and after of those that differ, the least and the most of each.
-        appeared, vanished, why: as of each kernel.
+        figures: name, before and after of figures that differ, with the range of values.
+        appeared, vanished, why: as for each kernel.
     """
 
     change: Change
@@ -46,18 +46,18 @@ class DifferenceRow(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Its file, or how many they are, and its architectures."""
+        """Its file, or the number of files, and its architectures."""
         file = self.inputs[0] if len(self.inputs) == 1 else count(len(self.inputs), "file")
         return f"{file}, {' '.join(self.archs)}"
 
     @property
     def title(self) -> str:
-        """Its name, with how many there are."""
+        """Its name, with the number of kernels."""
         return self.name if self.number == 1 else f"{self.name} ×{self.number}"
 
 
 def rows(found: Sequence[KernelDifference]) -> tuple[tuple[DifferenceRow, ...], str | None]:
-    """The rows, in the order of the kernels, and what is said of those that are only counted.
+    """The rows, in the order of the kernels, and a sentence about those that are only counted.
 
     Up to `MANY` kernels have a row each, as in a table of kernels.
     """
@@ -75,7 +75,7 @@ def rows(found: Sequence[KernelDifference]) -> tuple[tuple[DifferenceRow, ...], 
 
 
 def _uses_memory(one: KernelDifference) -> bool:
-    """Whether a side has local memory, or may have: the other is not known."""
+    """Whether a kernel has, or may have, local memory on either side."""
     if one.appeared or one.vanished:
         return True
     pairs = ((was, now) for name, was, now in one.figures if name in _LOCAL)
@@ -111,7 +111,7 @@ def _row(alike: Sequence[KernelDifference]) -> DifferenceRow:
 
 
 def _figures(alike: Sequence[KernelDifference]) -> Iterator[tuple[str, str, str]]:
-    """Each figure that differs for some of them; of what one has unchanged, nothing is known."""
+    """The ranges of each figure that differs for some kernels; unchanged values are unknown."""
     found: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
     for one in alike:
         for name, was, now in one.figures:

@@ -1,8 +1,8 @@
-"""Foreign text made harmless before any format escapes it: what would not be seen is spelled out.
+"""Make foreign text harmless before any format escapes it: invisible characters are spelled out.
 
-Names, paths, source lines and messages come from inputs. A terminal's control sequences, an
-override of the reading direction or a lone surrogate must never reach a reader's screen, and no
-line of ours may be a command to the CI server that reads along.
+Names, paths, source lines and messages come from inputs. A terminal control sequence, an override
+of the reading direction or a lone surrogate must never reach a reader's screen, and no output line
+may be a command to the CI server that reads it.
 """
 
 from __future__ import annotations
@@ -11,29 +11,31 @@ import re
 import unicodedata
 
 _SPACES = "Zs"
-# Letters and marks that print as nothing (Unicode: Default_Ignorable_Code_Point). The others of
-# that property are not printable for Python either; U+FE0E and U+FE0F choose how an emoji looks.
+# Letters and marks that print as nothing (Unicode: Default_Ignorable_Code_Point). Python already
+# treats the others with that property as unprintable; U+FE0E and U+FE0F select the style of an
+# emoji.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0"
     "\U000e0100-\U000e01ef]"
 )
 COMMAND_ANYWHERE = re.compile(r"##(?=(?:vso|teamcity)?\[)", re.IGNORECASE)
-"""What GitHub's, Azure's and TeamCity's runners take for a command wherever it is in a line."""
+"""Commands that GitHub's, Azure's and TeamCity's runners recognise anywhere in a line."""
 
 _WORDS = r"[\w-]*-[\w-]*|error|warning|notice|debug|group|endgroup|echo"
 COMMAND_AT_START = re.compile(rf"^([^\S\n]*):(?=:(?:{_WORDS})(?:\s[^\n]*)?::)", re.I | re.M)
-"""What GitHub's runner takes for a command at the start of a line (``::error file=x::text``).
+"""Commands that GitHub's runner recognises at the start of a line (``::error file=x::text``).
 
-Names of commands that are no C++ names, and those that are; ``::std::move(x)`` is none.
+Matches words with a dash, which no C++ name has, and the known commands without one, so that
+``::std::move(x)`` is not a command.
 """
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """The text with what is not printable as an escape: ``\\x1b``, ``\\u202e``.
+    r"""The text with unprintable characters as escapes: ``\x1b``, ``\u202e``.
 
     Args:
         text: foreign text.
-        lines: whether ends of lines and tabs stay; otherwise they become spaces.
+        lines: keep line ends and tabs, which otherwise become spaces.
     """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _shown(char, lines) for char in text)
@@ -57,8 +59,8 @@ def _spelled(char: str) -> str:
 
 
 def spans(prose: str) -> list[tuple[bool, str]]:
-    """A sentence in parts, each with whether it stands in backticks, as code does."""
+    """The parts of a sentence, each with whether it is in backticks (code)."""
     parts = prose.split("`")
-    if len(parts) % 2 == 0:  # a backtick without its partner is no mark
+    if len(parts) % 2 == 0:  # an unpaired backtick is plain text
         parts[-2:] = ["`".join(parts[-2:])]
     return [(index % 2 == 1, part) for index, part in enumerate(parts) if part]

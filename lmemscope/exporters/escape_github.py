@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub Actions, made only here: foreign text stays in its field."""
+"""Make GitHub Actions workflow commands; foreign text cannot leave its field."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from lmemscope.exporters.escape import visible
 
 
 def command(name: LiteralString, text: str, **properties: str | int | None) -> str:
-    """``::name property=value::text``, a whole line; a property that is None is left out.
+    """``::name property=value::text`` as a whole line; a property that is None is omitted.
 
     Args:
         name: of the command, such as ``error``.
-        text: what an annotation says; ends of lines are kept, as ``%0A``.
-        properties: such as ``file`` and ``line``, in their order.
+        text: of the annotation; line ends are kept, as ``%0A``.
+        properties: such as ``file`` and ``line``, in order.
     """
     given = ",".join(
         f"{key}={_property(str(value))}" for key, value in properties.items() if value is not None

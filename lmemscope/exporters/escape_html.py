@@ -1,6 +1,6 @@
-"""HTML that only this module makes: text is escaped unless its type says that it is markup.
+"""Make HTML: text is escaped unless its type says that it is markup.
 
-A page is made of templates (`html.py`), in which every value passes through `shown`: what is no
+Pages come from templates (`html.py`), in which every value passes through `shown`: whatever is not
 `Html` is foreign text. There is no other way in: see tests/test_escaping.py.
 """
 
@@ -13,29 +13,29 @@ from importlib import resources
 
 from lmemscope.exporters.escape import COMMAND_ANYWHERE, spans, visible
 
-# What a CI server would take for a command in a page that is printed; an entity costs nothing.
+# Neutralises commands to a CI server in a printed page; the entity costs nothing.
 _AT_START = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """Markup, balanced and safe."""
+    """Markup that is balanced and safe."""
 
     markup: str
 
     def __html__(self) -> str:
-        """For templates, which escape what has no such method."""
+        """For templates, which escape objects without this method."""
         return self.markup
 
 
 def html(text: str, *, lines: bool = False) -> Html:
-    """Foreign text; ``lines`` keeps ends of lines and tabs, for ``pre``."""
+    """Foreign text, escaped; ``lines`` keeps line ends and tabs, for ``pre``."""
     markup = _AT_START.sub(r"\1&#58;", escape(visible(text, lines=lines)))
     return Html(COMMAND_ANYWHERE.sub("&#35;#", markup))
 
 
 def shown(value: object) -> object:
-    """What a template writes: markup as it is, text and numbers escaped."""
+    """What a template writes for a value: markup unchanged, text and numbers escaped."""
     if hasattr(value, "__html__"):
         return value
     if not isinstance(value, (str, int)):
@@ -53,6 +53,6 @@ def prose(sentence: str) -> Html:
 
 
 def shipped(name: str) -> Html:
-    """A style sheet or a script of ours, as the page holds it."""
+    """A style sheet or script of this package, as included in the page."""
     text = resources.files("lmemscope.exporters.page").joinpath(name).read_text("utf-8")
     return Html(text.strip())

@@ -1,7 +1,7 @@
-"""JSON for files and screens: ASCII, so that no string of it is anything but a string.
+"""Make JSON for files and screens: ASCII only, so that strings cannot affect a terminal or log.
 
-Outside of strings JSON is ASCII. Inside, every other character has an escape, which any reader of
-JSON undoes; so the text may be shown, piped and logged whatever an input is called.
+Outside strings JSON is ASCII. Inside, every other character is escaped, which every JSON parser
+reverses. The text can therefore be shown, piped and logged whatever an input's name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OTHER = re.compile("[^\n -~]")
 
 
 def document(value: object) -> str:
-    """A structure as a file: indented, the last line ended."""
+    """A structure as a file: indented, with a final newline."""
     return _plain(codec.pretty(value))
 
 

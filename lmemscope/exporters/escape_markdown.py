@@ -1,7 +1,7 @@
-"""Markdown as GitHub reads it, made only here: text is escaped unless its type says otherwise.
+"""Make Markdown for GitHub: text is escaped unless its type says that it is markup.
 
-`text` is for sentences, `code` for code spans, `row` for tables; each takes foreign text. A part
-that is `Markdown` is markup already: see tests/unit/exporters/test_escaping.py.
+`text` is for sentences, `code` for code spans, `row` for tables; each takes foreign text. A part of
+type `Markdown` is already markup: see tests/unit/exporters/test_escaping.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import LiteralString
 from lmemscope.exporters.escape import COMMAND_ANYWHERE, spans, visible
 from lmemscope.exporters.escape_html import html
 
-# An underscore within a word marks nothing.
+# An underscore within a word is not markup.
 _MARKS = re.compile(r"([\\`*\[\]<>#~&!]|(?<!\w)_|_(?!\w))")
 _NO_SPAN = re.compile(r"[`\\]")
-# Mentions, addresses, numbers of issues: GitHub links them in what Markdown has made.
+# Mentions, addresses and issue numbers, which GitHub links after rendering Markdown.
 _LINKED = re.compile(r"@(?=\w)|:(?=//)|\bwww(?=\.)|(?<!&)#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 _LEADING = re.compile(r"^(\s*)([-+=]|:(?=:)|\d+(?=[.)]))")
 _FIGURE = re.compile(r"[0-9A-Za-zµ.%]+(?: [0-9A-Za-zµ.%]+)?")
@@ -26,7 +26,7 @@ _AT_START = re.compile(r"\s*::")
 
 @dataclass(frozen=True, slots=True)
 class Markdown:
-    """Markup, safe within a line."""
+    """Markup that is safe within a line."""
 
     markup: str
 
@@ -35,14 +35,14 @@ Part = Markdown | str
 
 
 def text(foreign: str) -> Markdown:
-    """A sentence, without any mark or link of its own; it stays on one line."""
+    """A sentence without active markup or links, on one line."""
     escaped = _MARKS.sub(r"\\\1", visible(foreign))
     escaped = _LEADING.sub(lambda m: f"{m[1]}&#{ord(m[2][0])};{m[2][1:]}", escaped)
     return Markdown(_unlinked(escaped))
 
 
 def code(foreign: str) -> Markdown:
-    """A code span; ``<code>`` where a span cannot hold the text in a table."""
+    """A code span; ``<code>`` if a span cannot hold the text in a table."""
     shown = visible(foreign)
     if not shown.strip():
         return Markdown("")
@@ -53,12 +53,12 @@ def code(foreign: str) -> Markdown:
 
 
 def figure(shown: str) -> Markdown:
-    """A number with its unit, in a cell of a table, where it can be no mark of a list."""
+    """A number with its unit, for a table cell, where it cannot start a list."""
     return Markdown(shown) if _FIGURE.fullmatch(shown) else text(shown)
 
 
 def constant(markup: LiteralString) -> Markdown:
-    """Markup that is written in a module of ours."""
+    """Markup written as a literal in this package."""
     return Markdown(markup)
 
 
@@ -73,27 +73,27 @@ def prose(sentence: str) -> Markdown:
 
 
 def row(cells: Iterable[Part]) -> Markdown:
-    """A row of a table; no cell ends another."""
+    """A table row; a cell's content cannot end the cell."""
     made = [_of(cell).markup.replace("|", "\\|") for cell in cells]
     return Markdown(f"| {' | '.join(made)} |")
 
 
 def table(heads: Iterable[LiteralString], rows: Iterable[Iterable[Part]]) -> list[Markdown]:
-    """A whole table.
+    """A complete table.
 
     Args:
-        heads: of the columns; of one that is aligned right, with a colon behind it.
-        rows: of cells, as of `row`.
+        heads: column headers; a trailing colon aligns the column right.
+        rows: of cells, as for `row`.
     """
     names = [*heads]
     rule = "|".join("--:" if name.endswith(":") else "---" for name in names)
-    # The head of a column without a name is one space.
+    # The header of a column without a name is one space.
     head = "|".join(f" {name.removesuffix(':')} " if name else " " for name in names)
     return [Markdown(f"|{head}|"), Markdown(f"|{rule}|"), *map(row, rows)]
 
 
 def summary(*parts: str, bold: str = "") -> Markdown:
-    """The line that stays of folded details; it is HTML, in which Markdown means nothing."""
+    """The visible line of a folded section; it is HTML, in which Markdown has no effect."""
     head = f"<b>{html(bold).markup}</b>" if bold else ""
     tail = "".join(html(part).markup for part in parts)
     return Markdown(_unlinked(f"<summary>{head}{tail}</summary>"))
@@ -102,10 +102,9 @@ def summary(*parts: str, bold: str = "") -> Markdown:
 def block(
     lines: Iterable[str], language: LiteralString = "text", *, indent: LiteralString = ""
 ) -> list[Markdown]:
-    """A fenced block, fenced by more backticks than the text has anywhere in a row.
+    """A fenced block, whose fence is longer than any run of backticks in the text.
 
-    What a CI server would take for a command, were the document printed, cannot be escaped in
-    one: such a block is HTML.
+    A command to a CI server cannot be escaped in a fenced block: such a block becomes HTML.
     """
     shown = [part for one in lines for part in visible(one, lines=True).split("\n")]
     if any(_AT_START.match(one) or COMMAND_ANYWHERE.search(one) for one in shown):
@@ -118,7 +117,7 @@ def block(
 
 
 def document(lines: Iterable[Markdown]) -> str:
-    """The whole text."""
+    """The complete text."""
     return "\n".join(one.markup for one in lines) + "\n"
 
 
@@ -127,7 +126,7 @@ def _of(part: Part) -> Markdown:
 
 
 def _unlinked(markup: str) -> str:
-    """GitHub would tell the person of that name, or lead the reader elsewhere."""
+    """GitHub would notify the person of that name, or link somewhere."""
     unlinked = _LINKED.sub(lambda match: f"{match[0]}<!-- -->", markup)
-    # A backslash before a dollar does not keep GitHub from reading mathematics.
+    # A backslash before a dollar sign does not stop GitHub from parsing mathematics.
     return unlinked.replace("$", "<span>$</span>")

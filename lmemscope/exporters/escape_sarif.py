@@ -1,4 +1,4 @@
-"""Foreign text in SARIF: messages without links, places as URIs."""
+"""Escape foreign text for SARIF: messages without links, locations as URIs."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import re
 
 from lmemscope.exporters.escape import visible
 
-# ``[text](target)`` in a message is a link (SARIF 2.1.0, 3.11.6), for which there is no escape.
+# ``[text](target)`` in a message is a link (SARIF 2.1.0, 3.11.6) and cannot be escaped.
 _LINK = re.compile(r"\](?=\()")
 
 
 def message(text: str) -> dict[str, str]:
-    """A message of plain text."""
+    """A plain text message."""
     return {"text": name(text)}
 
 
 def name(text: str) -> str:
-    """What a viewer shows as it is."""
+    """Text that a viewer shows unchanged."""
     return _LINK.sub("] ", visible(text, lines=True))
 
 
 def uri(path: str) -> str:
-    """A path as a URI: relative, or of this machine; a name that is no UTF-8 is its bytes."""
+    """A path as a URI, relative or on this machine; a name that is not UTF-8 is kept as bytes."""
     from urllib.parse import quote
 
-    # What stands behind two slashes would be another machine.
+    # Two leading slashes would refer to another machine.
     plain = posixpath.normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
     try:
         quoted = quote(plain, errors="surrogateescape")

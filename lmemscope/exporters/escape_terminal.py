@@ -1,7 +1,7 @@
-"""Text for terminals, pipes and logs, made only here: what is no `Shown` is foreign text.
+"""Make text for terminals, pipes and logs: whatever is not `Shown` is foreign text.
 
-`line` is one line whatever its parts hold, `lines` keeps the ends of lines of a log or a listing,
-`styled` alone makes escape sequences, `document` is the only way out. There is no other way to put
+`line` is one line whatever its parts contain, `lines` keeps the line ends of a log or listing, only
+`styled` makes escape sequences, and `document` is the only way out. There is no other way to put
 text on a screen: see tests/unit/exporters/test_escaping.py.
 """
 
@@ -17,7 +17,7 @@ from lmemscope.exporters.escape import COMMAND_ANYWHERE, COMMAND_AT_START, visib
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Text that a screen shows and does not obey; styles are in it already."""
+    """Text without active control sequences, except the styles already applied."""
 
     text: str
 
@@ -31,23 +31,23 @@ def line(*parts: Part) -> Shown:
 
 
 def lines(foreign: str, indent: LiteralString = "") -> list[Shown]:
-    """A text of several lines."""
+    """Text of several lines."""
     return [Shown(f"{indent}{one}") for one in visible(foreign, lines=True).split("\n")]
 
 
 def led(lead: Part, foreign: str) -> list[Shown]:
-    """A text of several lines, with something before the first."""
+    """Text of several lines, with a prefix before the first."""
     first, *others = lines(foreign)
     return [line(lead, first), *others]
 
 
 def styled(part: Part, codes: LiteralString, *, on: bool) -> Shown:
-    """A line, or what stands in one, in a style.
+    """A line, or a part of one, in a style.
 
     Args:
-        part: what is shown.
+        part: the text.
         codes: of the escape sequence, such as ``1;31``.
-        on: whether escape sequences are wanted.
+        on: whether escape sequences are enabled.
     """
     text = _of(part)
     return Shown(f"\x1b[{codes}m{text}\x1b[0m" if on else text)
@@ -56,13 +56,13 @@ def styled(part: Part, codes: LiteralString, *, on: bool) -> Shown:
 def wrapped(
     foreign: str, width: int, lead: str = "", later: str = "", *, break_words: bool = False
 ) -> list[Shown]:
-    """A sentence in lines of a width, broken between words.
+    """A sentence wrapped to a width, broken between words.
 
     Args:
         foreign: the sentence.
         width: columns.
         lead: before the first line; ``later``: before the others.
-        break_words: whether a word that is wider is broken too.
+        break_words: also break words wider than a line.
     """
     made = textwrap.wrap(
         visible(foreign),
@@ -76,7 +76,7 @@ def wrapped(
 
 
 def document(parts: Iterable[Part]) -> str:
-    """Lines as they are written, the last one ended; none of them is a command to a CI server."""
+    """Lines as output, with a final newline; none of them is a command to a CI server."""
     text = "".join(f"{_of(part)}\n" for part in parts)
     text = COMMAND_AT_START.sub(r"\1\\x3a", text)
     return COMMAND_ANYWHERE.sub(r"\\x23#", text)

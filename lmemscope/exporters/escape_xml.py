@@ -1,4 +1,4 @@
-"""XML that only this module writes: what XML forbids is spelled out, the rest is escaped."""
+"""Make XML: characters that XML forbids are spelled out, the others escaped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _AT_START = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 
 
 def document(root: ElementTree.Element) -> str:
-    """A tree whose texts and attributes are foreign, indented; none of its own text is lost.
+    """An element tree with foreign texts and attributes as indented XML, without losing any text.
 
-    Whatever XML 1.0 has no character for is visible as in every other format. What is layout is
-    made here, after that.
+    Characters that XML 1.0 does not allow become visible escapes, as in every other format. Layout
+    is added afterwards.
     """
     for element in root.iter():
         for name, value in element.items():
@@ -23,6 +23,6 @@ def document(root: ElementTree.Element) -> str:
             element.text = visible(element.text, lines=True)
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
-    # Printed, no line of it is a command to a CI server; an entity costs nothing.
+    # Neutralises commands to a CI server in printed XML; the entity costs nothing.
     text = COMMAND_ANYWHERE.sub("&#35;#", _AT_START.sub(r"\1&#58;", text))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

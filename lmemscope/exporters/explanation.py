@@ -1,4 +1,4 @@
-"""``explain``: one kernel told from its source lines to what would remove its local memory."""
+"""Text of ``explain``: one kernel, from its source lines to what would remove its local memory."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Explainer:
     """Lays out explanations.
 
     Args:
-        color: escape sequences allowed.
+        color: whether escape sequences are allowed.
         width: columns.
-        left_out: facts that the report does not hold.
+        left_out: facts that the report does not contain.
     """
 
     def __init__(self, *, color: bool, width: int, left_out: Sequence[LeftOut] = ()) -> None:
@@ -66,7 +66,7 @@ class Explainer:
         self._background: set[str] = set()
 
     def explain_group(self, group: Group) -> str:
-        """The text on a template: the costliest instance, and in what the others differ."""
+        """The text for a template: its costliest instance, and how the others differ."""
         unit, kernel = group.kernels[0]
         facts = kernel.facts
         archs = " ".join(group.archs)
@@ -105,7 +105,7 @@ class Explainer:
         return document(lines)
 
     def _once(self, paragraph: str) -> list[Part]:
-        """Background that a reader needs only once."""
+        """Background information, shown only once."""
         if paragraph in self._background:
             return []
         self._background.add(paragraph)
@@ -127,7 +127,7 @@ class Explainer:
         return lines
 
     def _annotated(self, unit: UnitReport, kernel: KernelReport) -> list[Part]:
-        """Source lines that touch local memory, with what they do."""
+        """The source lines that access local memory, with their accesses."""
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
         nowhere: list[LocalAccess] = []
@@ -173,7 +173,7 @@ class Explainer:
         return lines
 
     def _frame(self, kernel: KernelReport) -> list[Part]:
-        """The stack frame as ranges, and how its words lie across the lanes."""
+        """The stack frame as ranges, and how its words are laid out across lanes."""
         facts = kernel.facts
         if not facts.frame or not facts.stack_frame:
             return []
@@ -254,7 +254,7 @@ class Explainer:
         return lines
 
     def _fix(self, fix: ProvenFix, name: str) -> list[Part]:
-        """The best fix; a patch that serves many instances is shown with the first of them."""
+        """The best fix; a patch that covers several instances is shown with the first."""
         lines: list[Part] = [*self._wrapped(proven.sentence(fix), "   ")]
         first = self._patches.setdefault(fix.patch, name)
         if first != name:
@@ -263,7 +263,7 @@ class Explainer:
         return [*lines, *self._wrapped(proven.whole(fix), "   ")]
 
     def _quotes(self, kernel: KernelReport) -> list[Part]:
-        """Live registers, and lines of the artefacts, where the report holds them."""
+        """Live registers, and lines of the artefacts, if the report has them."""
         quotes = kernel.quotes
         if quotes is None:
             return []
@@ -310,7 +310,7 @@ def _directions(loads: int, stores: int) -> str:
 
 
 def _site_kind(cause: Cause) -> SiteKind:
-    """The class of sites that a cause's are in."""
+    """The class of sites that a cause belongs to."""
     if cause == "unattributed":
         return "unknown"
     saves = traits_of(cause).owner in ("spill slots", "saved registers")
@@ -318,7 +318,7 @@ def _site_kind(cause: Cause) -> SiteKind:
 
 
 def _line_note(kernel: KernelReport, use: LineUse) -> str:
-    """What a line does, by its sums alone; with the cause, where only one can be meant."""
+    """The accesses of a line, from its totals; with the cause if only one is possible."""
     facts = kernel.facts
     what = _directions(use.sites.load_sites, use.sites.store_sites)
     shares = [s for s in facts.causes if s.sites.bytes and _site_kind(s.cause) == use.kind]
@@ -341,19 +341,19 @@ _KINDS: dict[SiteKind, str] = {
 
 
 def frame_label(kernel: KernelReport, part: FrameRange) -> str:
-    """Who owns a range, in words."""
+    """The owner of a range, as text."""
     if part.object_index is not None:
         found = kernel.facts.objects[part.object_index]
         name = found.name or "object"
         kind = f" {found.type}" if found.type else ""
         return f"{name}{kind} ({part.cause})"
     if part.cause == "call-frame":
-        return "values passed in calls"  # Arguments and results are among them.
+        return "values passed in calls"  # arguments and results are among them
     return part.owner
 
 
 def merged(rows: Sequence[tuple[FrameRange, str]]) -> list[tuple[FrameRange, str]]:
-    """Neighbouring ranges with one label as one row."""
+    """Merge adjacent ranges with the same label."""
     result: list[tuple[FrameRange, str]] = []
     for part, label in rows:
         if result and result[-1][1] == label:
@@ -370,7 +370,7 @@ def _sentence(text: str) -> str:
 
 
 def line_notes(kernel: KernelReport, accesses: Iterable[LocalAccess]) -> list[str]:
-    """What accesses of one line do: a note for each cause, object and number of loops around."""
+    """The accesses of one line: a note for each cause, object and loop depth."""
     groups: dict[tuple[str, tuple[int, ...], bool, int], list[LocalAccess]] = defaultdict(list)
     for access in accesses:
         outwards = -(access.loop_depth or 0)
@@ -404,7 +404,7 @@ def _traffic(accesses: Sequence[LocalAccess]) -> str:
 
 
 def index_sentence(index: IndexFacts, places: int | None) -> str:
-    """What an index means for what accesses cost; ``places`` are its object's words."""
+    """What an index means for the cost of accesses; ``places`` is the object's number of words."""
     sources = (*index.made_of, *index.chosen_by)
     said = f"{_in_lanes(index.uniformity, sources, places)}."
     if index.chosen_by:
@@ -416,7 +416,7 @@ def index_sentence(index: IndexFacts, places: int | None) -> str:
 
 
 def _of_full_warps(kernels: Sequence[KernelReport]) -> str:
-    """That sectors are those of full warps, where launches say that no warp is one."""
+    """A sentence that sectors are for full warps, if launches show that no warp is full."""
     known = [
         one.occupancy.block
         for one in kernels
@@ -429,7 +429,7 @@ def _of_full_warps(kernels: Sequence[KernelReport]) -> str:
 
 
 def _places(kernels: Sequence[KernelReport], finding: Finding) -> int | None:
-    """How many words the object of a finding has; None where it is not known which it is."""
+    """The number of words in a finding's object; None if the object is not known."""
     found = [
         places_in(one.offset, one.span)
         for kernel in kernels
@@ -442,7 +442,7 @@ def _places(kernels: Sequence[KernelReport], finding: Finding) -> int | None:
 def _in_lanes(
     uniformity: Uniformity, sources: Sequence[IndexSource], places: int | None = None
 ) -> str:
-    """What uniformity means for what an access costs; ``places`` are the object's words."""
+    """What uniformity means for an access's cost; ``places`` is the object's number of words."""
     kinds = {source.kind for source in sources}
     sectors = f"up to {sectors_per_request('lane-varying', places)} sectors per request"
     threads = {source.name for source in sources if source.kind == "thread-id"}
@@ -467,7 +467,7 @@ def _in_lanes(
 
 
 def _unknown(kinds: set[SourceKind]) -> str:
-    """Why nothing is known of an index across the lanes."""
+    """Why an index's uniformity is unknown."""
     if "call" in kinds:
         return "it is computed from the result of a call"
     if "parameter" in kinds:
@@ -479,5 +479,5 @@ _ROWS = frozenset({"threadIdx.y", "threadIdx.z"})
 _COMPUTED: frozenset[SourceKind] = frozenset(
     {"parameter", "thread-id", "block-id", "loop-counter", "copy", "symbol"}
 )
-"""Sources that make an index differ in each lane by ``threadIdx`` alone; what a call, a shuffle or
-memory brings in may be equal again."""
+"""Sources that make an index differ between lanes through ``threadIdx`` alone; values from calls,
+shuffles or memory may be equal again."""

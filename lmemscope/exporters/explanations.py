@@ -1,4 +1,4 @@
-"""What ``explain`` prints: the costliest templates in full, the others in a line each."""
+"""The output of ``explain``: the costliest templates in full, the others in one line each."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NAME = 44
 def explanations(
     report: Report, explainer: Explainer, *, clean: bool, most: int | None, width: int, path: str
 ) -> list[str]:
-    """Texts, worst first.
+    """The texts, worst kernel first.
 
     Args:
         report: what to explain.
         explainer: lays out one template.
-        clean: whether kernels without local memory are explained too.
-        most: how many templates are explained in full; None means all.
+        clean: also explain kernels without local memory.
+        most: maximum number of templates explained in full; None means all.
         width: columns.
-        path: what the command was given, for the command that explains another kernel.
+        path: the command's input, for the command that explains another kernel.
     """
     rows = [row for row in layout.rows(report) if row[1].findings or clean]
     found = templates(rows)
@@ -39,7 +39,7 @@ def explanations(
 
 
 def _others(others: Sequence[Group], total: int, width: int, path: str) -> list[Part]:
-    """A line for each of the next templates, and how to see them."""
+    """A line for each further template, and how to see them."""
     listed = others[:_LISTED]
     names = [layout.shortened(name, _NAME) for name in layout.names_of(listed)]
     room = max(map(len, names))

@@ -1,4 +1,4 @@
-"""A kernel's figures in sentences, of one or of all instances of its template."""
+"""Describe a kernel's figures in sentences, for one or all instances of its template."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _CALLED = 60
 
 
 def cut_name(name: str, width: int) -> str:
-    """A function's name of at most ``width``: inner scopes go first, then template arguments."""
+    """A function name of at most ``width``: inner scopes are cut first, then template arguments."""
     if len(name) <= width:
         return name
     template, opened, arguments = name.partition("<")
-    # What `shortened` keeps of the beginning is two thirds.
+    # `shortened` keeps two thirds at the beginning.
     return layout.shortened(f"{layout.scoped(template, width * 2 // 3)}{opened}{arguments}", width)
 
 
 def figures(kernels: Sequence[KernelFacts]) -> str:
-    """The figures of a template's instances: the least and the most."""
+    """The figures of a template's instances, as ranges."""
     registers = layout.span([one.registers for one in kernels])
     frame = layout.span([one.stack_frame for one in kernels])
     parts = [f"{registers} register{'' if registers == '1' else 's'}"]
@@ -55,7 +55,7 @@ def figures(kernels: Sequence[KernelFacts]) -> str:
 
 
 def disagreements(facts: KernelFacts) -> tuple[Part, ...]:
-    """Sources that contradict each other, in lines."""
+    """Disagreements between sources, one per line."""
     lines: list[Part] = []
     for found in facts.disagreements:
         lines += ["", f"Sources disagree on {found.quantity}: {found.said}."]
@@ -63,7 +63,7 @@ def disagreements(facts: KernelFacts) -> tuple[Part, ...]:
 
 
 def _calls(calls: CallFacts | None) -> str:
-    """The call graph in a sentence."""
+    """The call graph as a sentence."""
     if calls is None or not (calls.reached or calls.indirect):
         return ""
     named = [

@@ -1,7 +1,7 @@
-"""The document ``lmemscope.fix/1``: candidates as they were tried, in the contract's order.
+"""The ``lmemscope.fix/1`` document: candidates as tried, with fields in the documented order.
 
-It is read again for reports. What it holds are claims on files as they were: whether they hold is
-for `lmemscope.fixing.same` to say.
+Reports can load it again. Its claims refer to files as they were; `lmemscope.fixing.same` checks
+whether they still hold.
 """
 
 from __future__ import annotations
@@ -36,32 +36,31 @@ SCHEMA: Final = "lmemscope.fix/1"
 
 
 class CandidateDocument(Struct, frozen=True, kw_only=True):
-    """A rewrite of one object, tried, as it is for one kernel.
+    """The result of trying a rewrite of one object, for one kernel.
 
     Attributes:
-        input, arch, kernel: as of reports; the kernel's name is demangled.
-        object: the variable, where the finding has one.
+        input, arch, kernel: as in reports; the kernel's name is demangled.
+        object: the variable, if the finding has one.
         fingerprint: of the finding.
         rewrite: its name, or two joined by ``+``.
-        applicability: whether it may change what the program does.
-        verdict: what came of it.
-        rank: 1 for the best that is offered for the finding; null where it is not offered, or
-            slower by the modelled cost.
-        before, after: the kernel's figures; ``after`` is null where nothing was compiled.
-        cost_before, cost_after: modelled; null where it is not known.
-        patch: unified diff, names relative to the working directory; null where there is none.
-        error: why it failed, or is not offered.
+        applicability: whether it may change the program's meaning.
+        verdict: the outcome.
+        rank: 1 for the best one offered for the finding; null if it is not offered, or slower by
+            modelled cost.
+        before, after: the kernel's figures; ``after`` is null if nothing was compiled.
+        cost_before, cost_after: modelled; null if unknown.
+        patch: unified diff with paths relative to the working directory; null if there is none.
+        error: why it failed or is not offered.
         cause, location: of the finding.
-        summary: what it does, in a few words.
-        caveat: what who takes it promises; null of a safe one.
-        run: what the user's program did with it; null where it was not run.
-        declared: the line of the variable's declaration, or null.
-        rewritten: the variable that is rewritten, where that is another than the finding's; else
-            null.
-        rewritten_at: the line of its declaration, or null.
+        summary: a short description.
+        caveat: what the user has to guarantee; null for a safe rewrite.
+        run: the result of the user's program; null if it was not run.
+        declared: line of the variable's declaration, or null.
+        rewritten: the variable that is rewritten, if different from the finding's; else null.
+        rewritten_at: line of its declaration, or null.
         no_object: why ``object`` is null; else null.
-        rounding: whether results may round otherwise, because nvcc contracts other multiplications
-            and additions; null where that is not known, as in earlier documents.
+        rounding: whether results may round differently, because nvcc contracts other
+            multiplications and additions; null if unknown, as in documents of earlier versions.
     """
 
     input: str
@@ -92,21 +91,21 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
 
 
 class FixDocument(Struct, frozen=True, kw_only=True):
-    """What ``lmemscope fix`` tried.
+    """All rewrites that ``lmemscope fix`` tried, and their results.
 
     Attributes:
         schema: ``lmemscope.fix/1``.
         version: of lmemscope.
         candidates: by input, architecture, kernel and finding; the best first.
-        untried: findings for which no rewrite is known, with the reason.
-        declined: of each finding, every rewrite of its cause that proposes nothing, with the
-            reason and the line; absent in earlier documents.
-        patch: of the best of each finding, safe ones only unless ``--unsafe`` was given; proven
-            together. Empty where nothing is offered.
+        untried: findings without an applicable rewrite, with the reason.
+        declined: for each finding, the rewrites for its cause that propose nothing, with the reason
+            and the line; absent in documents of earlier versions.
+        patch: of the best rewrite for each finding, safe ones only unless ``--unsafe`` was given;
+            proven together. Empty if nothing is offered.
         failures: inputs that could not be analysed.
-        units: what the candidates hold for: files with digests of their bytes, options and tools;
-            empty in the earliest documents.
-        default_arch: why an architecture was chosen, when none was asked for.
+        units: the compilations for which the candidates are valid: files with digests of their
+            bytes, options and tools; empty in the earliest documents.
+        default_arch: why an architecture was chosen when none was requested.
         notes: what was left out of the inputs.
     """
 
@@ -123,7 +122,7 @@ class FixDocument(Struct, frozen=True, kw_only=True):
 
 
 def render(report: FixReport, how: Presentation) -> str:
-    """The whole document."""
+    """The complete document."""
     del how
     return escape_json.document(
         shaped(
@@ -146,17 +145,17 @@ def render(report: FixReport, how: Presentation) -> str:
 
 
 def load(path: str) -> FixReport:
-    """Read a saved document; its rewritings have no edits, which only the patches hold.
+    """Read a saved document; its rewritings have no edits, which only patches contain.
 
     Raises:
-        InputError: it does not exist, or is no such document, or damaged.
-        UsageError: it has the schema of an older or newer lmemscope.
+        InputError: the file is missing, damaged, or not such a document.
+        UsageError: it has the schema of another version of lmemscope.
     """
     return SAVED.load(path)
 
 
 def from_document(document: FixDocument) -> FixReport:
-    """What a document says was tried.
+    """The trials in a document.
 
     Raises:
         FormatError: it contradicts itself; the message names the place.
@@ -183,7 +182,7 @@ SAVED = documents.Saved(
 
 
 def _no_object(trial: Trial) -> str | None:
-    """Why a finding names no variable; None where it names one."""
+    """Why a finding names no variable; None if it does."""
     if trial.object is not None:
         return None
     traits = next((one for one in CAUSES if one.name == trial.cause), None)
@@ -203,7 +202,7 @@ def _trial(one: CandidateDocument, place: str) -> Trial:
             raise FormatError(
                 "json", f"What has a rank has figures and a patch - at `{place}.{missing}`"
             )
-    # The edits, the model's parts and what ranking went by are not saved.
+    # The edits, the cost components and the ranking criteria are not saved.
     unsaved = {"version": None, "base": None, "takes": (), "room": None}
     rewriting = shaped(Rewriting, one, edits=(), promises=(), **unsaved)
     return shaped(

@@ -1,4 +1,4 @@
-"""What ``fix`` tried, for a person: a table for each object, and the best as a patch."""
+"""The output of ``fix`` for people: a table per object, and the best rewrite as a patch."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _COLORS: dict[str, LiteralString] = {
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """All trials of one target, or of several that the same edits are tried on.
+    """All trials for one target, or for several targets that have the same edits.
 
     Attributes:
-        trials: of the kernel with the largest frame, the best first.
-        kernels: names of all kernels that the target is in.
-        every: the trials of all kernels.
+        trials: for the kernel with the largest frame, best first.
+        kernels: names of all kernels that contain the target.
+        every: the trials for all kernels.
     """
 
     trials: Sequence[Trial]
@@ -81,10 +81,10 @@ def render(report: FixReport, how: Presentation) -> str:
 
 
 def _groups(trials: Iterable[Trial]) -> list[_Group]:
-    """Trials by target: a rewriting is one however many kernels and architectures it concerns.
+    """Trials grouped by target: one rewriting, whatever the number of kernels and architectures.
 
-    Spills of two instances are on different lines, and a header's variable is in several inputs:
-    what is tried for the one is tried for the other, and shown once.
+    Spills of two instances are on different lines, and a header's variable is in several inputs: a
+    rewriting tried for one is tried for the others, and is shown once.
     """
     found: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
@@ -108,7 +108,7 @@ def _groups(trials: Iterable[Trial]) -> list[_Group]:
 
 
 def _where(trial: Trial) -> tuple[object, ...]:
-    """A kernel and a finding of it."""
+    """A trial's kernel and finding, as a key."""
     return trial.input, trial.arch, trial.kernel, trial.fingerprint, trial.declared
 
 
@@ -137,7 +137,7 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
 
 
 def _block(trials: Sequence[Trial], columns: int) -> Iterator[Shown]:
-    """Where a rewriting changes the occupancy: the block that it is of, and what limits it now."""
+    """If a rewriting changes the occupancy: the block size, and the new limiter."""
     first = trials[0].before
     made = (one.after.occupancy for one in trials if one.after is not None)
     is_changed = any(held != first.occupancy for held in made)
@@ -147,7 +147,7 @@ def _block(trials: Sequence[Trial], columns: int) -> Iterator[Shown]:
 
 
 def _declined(group: _Group, declined: Sequence[DeclinedRewrite], columns: int) -> Iterator[Shown]:
-    """Where nothing is offered, why the other rewrites of the cause have nothing to propose."""
+    """If nothing is offered, why the cause's other rewrites propose nothing."""
     first = group.trials[0]
     reasons: dict[str, list[str]] = {}
     for one in declined:
@@ -186,7 +186,7 @@ def _remarks(trial: Trial) -> Iterator[str]:
 
 
 def _is_plain(trial: Trial) -> bool:
-    """Whether a row's own columns say why it is not offered: nothing changes, or it is slower."""
+    """Whether a row's columns already show why it is not offered: no effect, or slower."""
     if trial.verdict == "no-effect":
         gained = trial.speed_up
         return trial.before == trial.after and (gained is None or gained <= NOTICED)
@@ -194,7 +194,7 @@ def _is_plain(trial: Trial) -> bool:
 
 
 def _elsewhere(trial: Trial, group: _Group) -> Iterator[str]:
-    """What came of the same edits in the group's other kernels, where it is not the same."""
+    """Results of the same edits in the group's other kernels, if they differ."""
     others = [
         one.verdict
         for one in group.every
@@ -226,14 +226,14 @@ def _row(trial: Trial) -> tuple[str, ...]:
 
 
 def _slower(trial: Trial) -> str:
-    """What keeps an offer from having a rank, where its speed does."""
+    """Why an offer has no rank, if that is because of its speed."""
     if not trial.is_offered or trial.is_worth:
         return ""
     return ", slower" if (trial.speed_up or 0.0) < 1 / NOTICED else ", about as fast"
 
 
 def _speed(gain: float | None) -> str:
-    """A modelled speed-up; what is less than timing notices is none."""
+    """A modelled speed-up; a difference too small to measure counts as none."""
     if gain is None:
         return ""
     return "about the same" if 1 / NOTICED <= gain <= NOTICED else f"× {factor(gain)}"
@@ -273,7 +273,7 @@ def _diff(patch: str, *, color: bool) -> Iterable[Part]:
 
 
 def _rounding(trials: Iterable[Trial]) -> str:
-    """Which of what is offered may round otherwise; empty where nothing does."""
+    """Which of the offered rewrites may round differently; empty if none."""
     offered = (one for one in trials if one.rank is not None and one.rounding)
     names = dict.fromkeys(
         f"{one.rewriting.rewrite} of {f'`{one.object}`' if one.object else one.cause}"

@@ -1,4 +1,4 @@
-"""The formats of all commands, one row each; what writes one is imported when it is asked for."""
+"""The table of output formats for all commands; a format's module is imported on use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lmemscope.model import (
 )
 
 Explaining = Callable[[str, str], str | None]
-"""From an input and a pattern to a command."""
+"""Makes a command from an input and a pattern."""
 
 
 def explain_file(path: str, pattern: str) -> str:
@@ -34,19 +34,18 @@ def _as_named(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """How a document is to be shown; a format takes of it what it has a use for.
+    """How to present a document; each format uses the settings that apply to it.
 
     Attributes:
-        color: whether the text may hold escape sequences.
+        color: whether the text may contain escape sequences.
         width: columns of the terminal, or None for a pipe or a file.
-        verbose: whole logs, and log lines that were not understood.
-        with_accesses: every single access.
-        unsafe: of a patch, whether it holds rewrites that may change what the program does.
-        view: which rows come first, and whether they are grouped; what it leaves out is left out
-            already.
-        explaining: the command that explains the kernels of an input that a pattern means, or None
-            where there is none.
-        located: what a server that shows the repository's files calls one of them.
+        verbose: show complete logs, and log lines that were not recognised.
+        with_accesses: include every access.
+        unsafe: for a patch, whether it contains rewrites that may change the program's meaning.
+        view: which rows come first, and whether they are grouped; excluded rows are already
+            removed.
+        explaining: makes the command that explains kernels of an input matching a pattern, or None.
+        located: maps a file to its path in the repository, for servers that show repository files.
     """
 
     color: bool = False
@@ -60,18 +59,18 @@ class Presentation:
 
 
 Document = Report | Checked | Difference | FixReport | Measurement | TuneReport
-"""What a command writes."""
+"""The documents that commands write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format, for all commands that have it.
+    """An output format, for all commands that have it.
 
     Attributes:
-        name: of ``--format``.
-        endings: of files that stand for it.
-        writers: by what is written, ``module:function`` below this package. The function takes the
-            document and the `Presentation`, and gives the whole text.
+        name: for ``--format``.
+        endings: file name endings that select it.
+        writers: by document type, ``module:function`` in this package. The function takes the
+            document and the `Presentation`, and returns the complete text.
     """
 
     name: str
@@ -79,7 +78,7 @@ class Format:
     writers: Mapping[type[Document], str]
 
     def write(self, document: Document, how: Presentation) -> str | bytes:
-        """The whole text; the writer's module is imported now."""
+        """The complete text; imports the writer's module on first use."""
         module, _, function = self.writers[type(document)].partition(":")
         written: str | bytes = getattr(import_module(f"{__package__}.{module}"), function)(
             document, how
@@ -146,7 +145,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def formats_of(document: type[Document]) -> dict[str, Format]:
-    """The formats that there are for what a command writes, by name."""
+    """The formats for a document type, by name."""
     return {row.name: row for row in FORMATS if document in row.writers}
 
 

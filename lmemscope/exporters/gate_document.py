@@ -1,4 +1,4 @@
-"""The document ``lmemscope.gate/1``: the gate's answer, and what became of all it was given."""
+"""The ``lmemscope.gate/1`` document: the gate's result, and an account of all it was given."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class GateFailureDocument(Struct, frozen=True, kw_only=True):
     """One reason why the gate fails.
 
     Attributes:
-        kind: a new or worse finding, a limit, or an expectation.
-        input, arch, kernel, symbol: where; the kernel's name is demangled, its symbol mangled.
-        expected, found: in words.
-        figure: the number that exceeds a limit or is not as expected; null where there is none.
-        rule, cause, object, bytes, fingerprint: of the finding behind it; null where there is none.
-        why: its message; null as well.
-        advice: what removes it, or that nothing does, as the other formats say it; null where
-            nothing is said.
+        kind: a new or worse finding, an exceeded limit, or a failed expectation.
+        input, arch, kernel, symbol: the place; the kernel's name is demangled, its symbol mangled.
+        expected, found: as text.
+        figure: the number that exceeds a limit or fails an expectation; null if there is none.
+        rule, cause, object, bytes, fingerprint: of the finding; null if there is none.
+        why: the finding's message; null if there is none.
+        advice: what removes it, or that nothing does, as in the other formats; null if there is
+            none.
         location: the line to look at, or null.
     """
 
@@ -66,9 +66,9 @@ class AcceptedDocument(Struct, frozen=True, kw_only=True):
     """A finding that does not fail the gate.
 
     Attributes:
-        input, arch, kernel, symbol: as of failures.
+        input, arch, kernel, symbol: as for failures.
         cause, bytes, fingerprint: of the finding.
-        by: what accepts it, in words.
+        by: what accepts it, as text.
     """
 
     input: str
@@ -82,21 +82,20 @@ class AcceptedDocument(Struct, frozen=True, kw_only=True):
 
 
 class GateDocument(Struct, frozen=True, kw_only=True):
-    """The gate's answer.
+    """The gate's result.
 
     Attributes:
         schema, version: of the document, of lmemscope.
-        verdict, exit_code: the answer.
+        verdict, exit_code: the result.
         allow_incomplete: whether missing evidence was accepted.
         failures: why it fails.
         accepted: findings that the baseline, an allowance or a limit accepts.
         better: known findings that have become smaller.
-        gone: baseline entries that nothing matches any more.
-        unused: allowances and limits that do nothing.
-        missing: evidence that the gate needs and does not have.
-        notes: what a reader should know.
-        accounts: what became of every input, of every input that the baseline knows, and of what
-            was left out.
+        gone: baseline entries that no longer match anything.
+        unused: allowances and limits without effect.
+        missing: evidence that the gate needs but lacks.
+        notes: further information.
+        accounts: the fate of every input, of every input in the baseline, and of what was left out.
     """
 
     schema: Literal["lmemscope.gate/1"]

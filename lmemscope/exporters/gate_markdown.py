@@ -1,4 +1,4 @@
-"""The gate's answer for a pull request: failures first, then the report, cut to GitHub's limit."""
+"""The gate's result as a pull request comment: failures, then the report, cut to GitHub's limit."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from lmemscope.model import (
 )
 
 LIMIT = 65_000
-"""GitHub takes comments of at most 65536 characters."""
+"""GitHub accepts comments of at most 65536 characters."""
 
 
 _EMPTY = constant("")
 MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided": "⚠️"}
-"""In front of a verdict."""
+"""Symbols shown before a verdict."""
 
 
 def render(checked: Checked, how: Presentation) -> str:
-    """A comment: verdict, failures in a table, then the report as far as there is room."""
+    """A comment: the verdict, a table of failures, then as much of the report as fits."""
     result = checked.result
     title = constant("# Local memory gate: ")
     lines = [line(title, MARKS[result.verdict], " ", verdict_text(result)), _EMPTY]
@@ -62,7 +62,7 @@ def render(checked: Checked, how: Presentation) -> str:
 
 
 def _to_the_point(report: Report) -> Report:
-    """A report with the first advice of each finding alone, as in all answers of the gate."""
+    """The report with only the first advice of each finding, as in all gate output."""
     return replace(
         report,
         units=tuple(
@@ -82,12 +82,12 @@ def _accounted(result: GateResult) -> list[str]:
 
 
 def cut(text: str) -> str:
-    """At most `LIMIT` characters, ended at a line and outside of folded details."""
+    """At most `LIMIT` characters, cut at a line end and outside folded sections."""
     if len(text) <= LIMIT:
         return text
     note = "\n\n*Truncated: the report exceeds the size limit of a comment.*\n"
     room = LIMIT - len(note) - len("\n</details>")
-    # Where the text may end, and how many details are open there.
+    # Candidate cut positions, with the number of sections open there.
     end = opened = 0
     length = depth = 0
     closing = ""
@@ -108,7 +108,7 @@ def cut(text: str) -> str:
 
 
 def _table(failures: Sequence[GateFailure]) -> list[Markdown]:
-    """One row for each failure; what all of them expected is said once, above."""
+    """One row per failure; an expectation shared by all is shown once, above."""
     expected = {failure.expected for failure in failures}
     shared = expected.pop() if len(expected) == 1 else None
     lines = [line("Expected: ", text(shared), "."), _EMPTY] if shared is not None else []

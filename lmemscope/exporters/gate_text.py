@@ -1,4 +1,4 @@
-"""The gate's answer for a person: what failed, why, where, what removes it, how to accept it."""
+"""The gate's result for people: what failed, why, where, what removes it, how to accept it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDTH = 100
 
 
 def render(checked: Checked, how: Presentation) -> str:
-    """Failures first, then what is worth knowing, then one line that sums up."""
+    """Failures first, then further information, then a one-line summary."""
     result, color = checked.result, how.color
     width = min(how.width or _WIDTH, _WIDTH)
     made: list[Part] = []
@@ -65,7 +65,7 @@ def _accepting(result: GateResult) -> Iterator[str]:
 
 
 def _improved(checked: Checked) -> Iterator[str]:
-    """What is known, and has become smaller or is gone, and what becomes of the baseline."""
+    """Known findings that have become smaller or are gone, and what happens to the baseline."""
     result, written = checked.result, checked.written
     known = "the baseline" if checked.new_since is None else checked.new_since
     taken = "the baseline has it now" if written.ratchet else "--ratchet takes the new figure"
@@ -88,7 +88,7 @@ def described(
     color: bool = False,
     rest: Sequence[GateFailure] = (),
 ) -> list[Part]:
-    """What failed, why, where, and what removes it, in lines; and where else the same failed."""
+    """What failed, why, where, and what removes it, in lines; and where else it fails."""
     group = (failure, *rest)
     place = f"({failure.input}, {archs(group)})"
     head = f"{failure.kind}: {title(group)} {place}: {failure.found}"
@@ -103,7 +103,7 @@ def described(
     if finding is not None:
         made += _led("  why:      ", f"{finding.rule} {finding.message}", width)
         for advice in finding.advice[:1]:
-            # A log does not tell what would remove anything.
+            # A log does not show what would remove anything.
             lead = "  explain:  " if failure.route == "log" else "  remove:   "
             made += _led(lead, advice.text, width)
             if advice.code is not None:
@@ -121,9 +121,9 @@ _INNER = "              "
 def _accepted(
     failure: GateFailure, rest: Sequence[GateFailure], checked: Checked, width: int
 ) -> Iterator[Part]:
-    """What accepts a failure and those like it: a comment, where one can, else the configuration.
+    """How to accept a failure and similar ones: by a comment if possible, else by configuration.
 
-    A change cannot by its own configuration.
+    A change cannot accept its own failures through its configuration.
     """
     finding = failure.finding
     if failure.kind == "limit":
@@ -147,7 +147,7 @@ def _accepted(
     yield from _led("  accept:   ", f"in {file}{each}{trust}:", width)
     lead = "tool.lmemscope." if os.path.basename(file) == "pyproject.toml" else ""
     yield f"{_INNER}[[{lead}allowances]]"
-    # Every string of JSON is one of TOML.
+    # Every JSON string is a valid TOML string.
     yield f"{_INNER}kernel = {msgspec.json.encode(_glob(failure)).decode()}"
     yield f'{_INNER}cause = "{finding.cause}"'
     if size is not None:
@@ -164,13 +164,13 @@ def _takes_comment(failure: GateFailure) -> bool:
 
 
 def _glob(failure: GateFailure) -> str:
-    """What an allowance calls a kernel: its template, if that is one of the kernel's names."""
+    """The name for a kernel in an allowance: its template, if that is one of the kernel's names."""
     names = spellings(failure.symbol, demangle(failure.symbol))
     return next((one for one in (template_name(failure.kernel),) if one in names), failure.symbol)
 
 
 def _accepted_by_baseline(checked: Checked) -> Iterator[Part]:
-    """The command that makes all new findings known; a change cannot by its own baseline."""
+    """The command that records all new findings; a change cannot do so through its own baseline."""
     command = checked.acceptance.baseline
     is_new = any(one.kind in ("new", "worse") for one in checked.result.failures)
     if is_new and command is not None and checked.new_since is None:

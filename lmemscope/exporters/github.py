@@ -1,4 +1,4 @@
-"""Workflow commands that GitHub turns into annotations at the lines of a pull request."""
+"""Workflow commands that GitHub turns into annotations on the lines of a pull request."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _PLAIN = Presentation()
 
 
 def render(checked: Checked, how: Presentation) -> str:
-    """The annotations, and the text for whoever reads the log."""
+    """The annotations, and the text for readers of the log."""
     return render_annotations(checked.result, how) + gate_text.render(checked, how)
 
 
 def render_annotations(result: GateResult, how: Presentation = _PLAIN) -> str:
-    """One ``::error`` for what is wrong in one place, and per piece of missing evidence.
+    """One ``::error`` per problem location, and per piece of missing evidence.
 
-    Accepted ones are warnings. GitHub shows ten of a step.
+    Accepted ones become warnings. GitHub shows ten per step.
 
-    What the change edits of the gate is a ``::warning``, what was left out a ``::notice``.
+    Edits of the gate become a ``::warning``, and what was left out a ``::notice``.
     """
     lines = [_annotation(group, how) for group in alike(result.failures)]
     for piece in result.missing:

@@ -1,9 +1,9 @@
-"""One self-contained HTML page: where the bytes are, what to look at first, the rest folded.
+"""A report as one self-contained HTML page: overview, what to look at first, folded details.
 
-The page is written by the templates in `page/`, with one style sheet and one script. It loads
-nothing and reads well without the script. Light and dark follow the reader's system; printed,
-findings are open. Here is what the templates are given. What they show of it is escaped by
-`escape_html.html`, whatever it is: a template has no other way to write a value.
+The templates in `page/` produce the page, with one style sheet and one script. It loads nothing
+else and works without the script. Light and dark follow the system; in print, findings are
+expanded. This module supplies the templates' values. Every value is escaped by `escape_html.html`:
+a template cannot write one in any other way.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _DESCRIBED = 200
-"""Groups that have a section of their own; a page of more is read with the filter."""
+"""Maximum number of groups with their own section; a longer page is read with the filter."""
 
 _MOST = {"most_opened": 3, "most_notes": 3, "most_bars": 6, "most_failures": 5}
-"""How much of each is shown unfolded."""
+"""Number of items shown unfolded."""
 
 
 def render(report: Report, how: Presentation) -> str:
-    """The whole page, the same for everybody."""
+    """The complete page, independent of the terminal."""
     del how
     found = groups(report)
     using, minor, rest = parted(found)
@@ -68,12 +68,12 @@ def render(report: Report, how: Presentation) -> str:
 
 
 def page(template: str, script: Html | None = None, **values: Any) -> str:
-    """A whole page of a template, with the style of all pages.
+    """A complete page from a template, with the common style.
 
     Args:
-        template: its file's name.
-        script: that it may run; without one it runs none.
-        values: that the template takes beside style, script and policy.
+        template: its file name.
+        script: allowed script; without one, no script runs.
+        values: for the template, besides style, script and policy.
     """
     style = shipped("style.css")
     made = (
@@ -86,7 +86,7 @@ def page(template: str, script: Html | None = None, **values: Any) -> str:
 
 @functools.cache
 def templates() -> Environment:
-    """The templates of pages, with what they may call."""
+    """The page templates, with the functions they may call."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(
@@ -114,13 +114,13 @@ def templates() -> Environment:
 
 
 def _template(name: str) -> str:
-    """A template without its indentation, which a page of many rows has no use for."""
+    """A template without indentation, which would only enlarge a page with many rows."""
     text = resources.files("lmemscope.exporters.page").joinpath(name).read_text("utf-8")
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _policy(style: Html, script: Html | None) -> str:
-    """A second line behind the escaping: no script and no sheet but our own, and no request."""
+    """A second line of defence behind escaping: only our own script and style, and no requests."""
     allowed = (
         "default-src 'none'",
         f"script-src {_source(script)}" if script is not None else "script-src 'none'",
@@ -138,7 +138,7 @@ def _source(text: Html) -> str:
 
 
 def _odd(report: Report, described: set[int]) -> Iterable[tuple[Disagreement, str]]:
-    """Contradictions of kernels that have no section of their own, and which kernel it is."""
+    """Disagreements in kernels without their own section, with the kernel's name."""
     for unit in report.units:
         for kernel in unit.kernels:
             if id(kernel) not in described:

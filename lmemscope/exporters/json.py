@@ -1,8 +1,8 @@
-"""Reports as JSON, and saved reports read again, so that they render without compiling.
+"""Write reports as JSON, and read saved reports, so that they can be shown without compiling.
 
-A `Report` is its own document, with the fields of docs/json.md. Writing leaves out what was not
-asked for and what no document holds, and puts the evidence in words; reading checks what types
-cannot say.
+A `Report` is its own document, with the fields in docs/json.md. Writing omits what was not
+requested and what documents never contain, and adds evidence as sentences; reading checks what
+types cannot express.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ W = TypeVar("W", KernelReport, UnitReport, Report)
 
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
-    """The document as text; accesses are many, so only when asked."""
+    """The document as text; accesses are numerous, so they are included only on request."""
     return escape_json.sealed(to_document(report, with_accesses=with_accesses))
 
 
@@ -46,7 +46,7 @@ def render(report: Report, how: Presentation) -> str:
 
 
 def parse_report(text: str | bytes, name: str = "the report") -> Report:
-    """A report out of its JSON; ``name`` is what errors call it.
+    """A report parsed from JSON; ``name`` is used in error messages.
 
     Raises:
         InputError, UsageError: as `load_report`.
@@ -59,14 +59,14 @@ def load_report(path: str) -> Report:
     """Read a saved report.
 
     Raises:
-        InputError: it does not exist, or is no report, or damaged.
-        UsageError: it has the schema of an older or newer lmemscope.
+        InputError: the file is missing, damaged, or not a report.
+        UsageError: it has the schema of another version of lmemscope.
     """
     return SAVED.load(path)
 
 
 def to_document(report: Report, *, with_accesses: bool = False) -> Report:
-    """A report as it is written; accesses are many, so only when asked."""
+    """A report as written; accesses are numerous, so they are included only on request."""
     left_out = {*report.left_out, *(() if with_accesses else ("accesses",))}
     return _written(
         report,
@@ -77,7 +77,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> Report:
 
 
 def from_document(document: Report) -> Report:
-    """A report as it was written.
+    """A report restored from a document.
 
     Raises:
         FormatError: it contradicts itself; the message names the place.
@@ -101,11 +101,7 @@ SAVED = documents.Saved(
 
 
 class _Told(Struct, frozen=True):
-    """The figures of a document that follow from others of it.
-
-    Attributes:
-        units: by input.
-    """
+    """The figures in a document that are derived from others in it."""
 
     units: tuple[_ToldUnit, ...]
 
@@ -124,11 +120,11 @@ class _ToldKernel(Struct, frozen=True):
 
 
 def doubts_of(path: str) -> Iterator[str]:
-    """Why a saved report may not be what was written: an edit, or figures that do not follow.
+    """Why a saved report may have been modified: the digest or derived figures do not match.
 
     Raises:
         OSError: it cannot be read.
-        FormatError: it is no report.
+        FormatError: it is not a report.
     """
     data = documents.read_file(path)
     why = seal.broken(data)
@@ -143,7 +139,7 @@ def doubts_of(path: str) -> Iterator[str]:
 
 
 def _left_out(document: Report) -> tuple[LeftOut, ...]:
-    """What the document says is not there, and what earlier ones lack without saying so."""
+    """What the document says it omits, and what documents of earlier versions omit silently."""
     found = set(document.left_out)
     if any(one.accesses is NOT_GIVEN for unit in document.units for one in unit.kernels):
         found.add("accesses")
@@ -174,24 +170,24 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelReport:
 
 
 def _written(value: W, **changes: Any) -> W:
-    """With some fields changed, and without what no document holds."""
+    """The value with some fields changed, and without those that documents never contain."""
     return replace(value, **_unwritten(type(value)), **changes)
 
 
 @functools.cache
 def _unwritten(kind: type[Struct]) -> dict[str, Any]:
-    """The fields of a structure that no document holds, with what stands for none."""
+    """The fields of a structure that documents never contain, with their empty values."""
     names = getattr(kind, "UNWRITTEN", ())
     return {field.name: field.default for field in fields(kind) if field.name in names}
 
 
 def _worded(shown: S) -> S:
-    """With the evidence in words beside that as data."""
+    """The value with evidence as sentences beside the data."""
     return replace(shown, evidence=evidence_words(shown))
 
 
 def _check(kernel: KernelReport, place: str) -> None:
-    """What types cannot say: numbers of objects that are there, rules that exist."""
+    """Check what types cannot express: that objects referred to by number, and rules, exist."""
     numbers = (
         *((f"frame[{n}].object_index", part.object_index) for n, part in enumerate(kernel.frame)),
         *((f"causes[{n}].object_index", one.object_index) for n, one in enumerate(kernel.causes)),

@@ -1,4 +1,4 @@
-"""JUnit XML, as CI servers read it: one test case per kernel, one per piece of missing evidence."""
+"""JUnit XML for CI servers: one test case per kernel, and one per piece of missing evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lmemscope.model import (
 def render(checked: Checked, how: Presentation) -> str:
     """One suite per unit and linked program, and one for missing evidence, whose cases are errors.
 
-    Missing evidence that was accepted is skipped instead.
+    Accepted missing evidence is skipped instead.
     """
     del how
     report, result = checked.report, checked.result
@@ -68,7 +68,7 @@ def _link(
     link: Link,
     failures: dict[tuple[str, str, str], list[GateFailure]],
 ) -> None:
-    """A case for each kernel of a program; what fails of one in a unit stands there."""
+    """A case for each kernel in a program; failures that also occur in a unit are shown there."""
     if not link.kernels:
         return
     suite = ElementTree.SubElement(root, "testsuite", name=f"{link.name} ({link.arch})")
@@ -112,7 +112,7 @@ def _evidence(
 
 
 def _accounts(root: ElementTree.Element, result: GateResult) -> None:
-    """A skipped case for all that was left out or is gone; what was looked at has its suite."""
+    """A skipped case for everything left out or gone; what was checked has its own suite."""
     told = [one for one in result.accounts if one.state in ("left-out", "gone")]
     if not told:
         return
@@ -126,7 +126,7 @@ def _accounts(root: ElementTree.Element, result: GateResult) -> None:
 
 
 def _count(suite: ElementTree.Element) -> None:
-    """Write the sums that readers of JUnit's XML expect."""
+    """Write the totals that JUnit readers expect."""
     suite.set("tests", str(len(suite)))
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(sum(case.find(tag) is not None for case in suite)))

@@ -1,4 +1,4 @@
-"""Launch trees as lines of text, which the terminal, Markdown and HTML show alike."""
+"""Launch trees as text lines, shared by the terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STREAMS = {
 
 
 def drawn(report: Report) -> list[str]:
-    """All launch trees of a report, each unit's under its name where there are several."""
+    """All launch trees in a report, each under its unit's name if there are several."""
     found = [(unit, trees(unit)) for unit in report.units]
     found = [(unit, nodes) for unit, nodes in found if nodes]
     lines: list[str] = []
@@ -54,7 +54,7 @@ def _said(node: LaunchNode) -> str:
 
 
 def _launched(launch: Launch, place: SourceLocation | None) -> Iterator[str]:
-    """The configuration of a launch, and its line."""
+    """A launch's configuration and its line."""
     if launch.seen != "cubin":
         written = f" from <<<{launch.written}>>>" if launch.written is not None else ""
         known = total(launch.grid) is not None and total(launch.block) is not None
@@ -70,7 +70,7 @@ def _launched(launch: Launch, place: SourceLocation | None) -> Iterator[str]:
         yield "in a loop"
     if place is not None and launch.seen != "cubin":
         yield f"line {place.line}"
-    # A loop that was unrolled hands the same object over several times.
+    # A loop that was unrolled passes the same object several times.
     for what in dict.fromkeys(
         f"`{pointer.object}`" if pointer.object else f"{pointer.space} memory"
         for pointer in launch.handed
@@ -79,7 +79,7 @@ def _launched(launch: Launch, place: SourceLocation | None) -> Iterator[str]:
 
 
 def _size(dimensions: Dimensions) -> str:
-    """``4``, ``4x4`` or ``?``; what is 1 at the end is left out."""
+    """``4``, ``4x4`` or ``?``; trailing dimensions of 1 are omitted."""
     shown = list(dimensions)
     while len(shown) > 1 and shown[-1] == 1:
         shown.pop()
@@ -101,6 +101,6 @@ def _figures(node: LaunchNode) -> Iterator[str]:
 
 
 def bounded(lines: Sequence[str], most: int) -> list[str]:
-    """At most so many lines, and how many more there are."""
+    """At most a given number of lines, followed by how many more there are."""
     left = len(lines) - most
     return [*lines[:most], f"… {left} more"] if left > 1 else list(lines)

@@ -1,4 +1,4 @@
-"""What every exporter lays out alike: order, short names, counts in words."""
+"""Layout shared by all exporters: row order, short names, ranges, counts in words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rows(report: Report) -> list[Row]:
 
 
 def sites(facts: Sequence[KernelFacts]) -> str:
-    """LDL and STL instructions, the least and the most of some kernels: ``54–81/88–139``."""
+    """LDL and STL instructions as ranges over some kernels: ``54–81/88–139``."""
     known = [one.sass for one in facts if one.sass is not None]
     if len(known) < len(facts):
         return "?"
@@ -58,7 +58,7 @@ def sites(facts: Sequence[KernelFacts]) -> str:
 
 
 def span(values: Sequence[int | None]) -> str:
-    """The least and the most of some figures: ``32–40``; a question mark where one is unknown."""
+    """The range of some figures: ``32–40``; a question mark if one is unknown."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return "?"
@@ -66,14 +66,14 @@ def span(values: Sequence[int | None]) -> str:
 
 
 def spills(facts: Sequence[KernelFacts]) -> str:
-    """Bytes of spill stores and loads, the least and the most of some kernels."""
+    """Bytes of spill stores and loads, as ranges over some kernels."""
     stores = span([one.all_spill_stores for one in facts])
     loads = span([one.all_spill_loads for one in facts])
     return "-" if stores == loads == "0" else f"{stores}/{loads}"
 
 
 def costs(facts: Sequence[KernelFacts]) -> str:
-    """Modelled cycles per warp, the least and the most of some kernels."""
+    """Modelled cycles per warp, as a range over some kernels."""
     known = [one.cost for one in facts if one.cost is not None]
     if len(known) < len(facts):
         return "?"
@@ -82,19 +82,19 @@ def costs(facts: Sequence[KernelFacts]) -> str:
 
 
 def cycles(cost: float) -> str:
-    """A modelled cost: a dash for none, and no more than two digits, for it is a model's."""
+    """A modelled cost: a dash for none, and at most two digits, since it is an estimate."""
     if cost == 0:
         return "-"
     return f"{float(f'{cost:.2g}'):.0f}" if cost >= 1 else "<1"
 
 
 def quoted(unit: UnitReport) -> dict[SourceLocation, str]:
-    """Text of the source lines that the unit's report holds."""
+    """The text of the source lines in the unit's report."""
     return {SourceLocation(line.file, line.line): line.text for line in unit.source_lines}
 
 
 def shortened(text: str, width: int) -> str:
-    """At most ``width`` characters, the middle left out."""
+    """At most ``width`` characters, with the middle cut out."""
     if len(text) <= width:
         return text
     head = (width - 1) * 2 // 3
@@ -102,12 +102,12 @@ def shortened(text: str, width: int) -> str:
 
 
 def wrapped(sentence: str, width: int | None, indent: LiteralString = "") -> list[Shown]:
-    """Lines of a terminal's width, broken between words; as it is where nobody knows the width.
+    """Lines wrapped to a terminal's width; unchanged if the width is unknown.
 
     Args:
         sentence: foreign text.
         width: columns, or None.
-        indent: before each line; lines after the first have two blanks more where there is one.
+        indent: before each line; if given, continuation lines have two more blanks.
     """
     if width is None:
         return [escape_terminal.line(indent, sentence)]
@@ -116,7 +116,7 @@ def wrapped(sentence: str, width: int | None, indent: LiteralString = "") -> lis
 
 
 def scoped(name: str, width: int = _SCOPED) -> str:
-    """A qualified name, its inner scopes left out where it is longer than ``width``.
+    """A qualified name, without inner scopes if it is longer than ``width``.
 
     ``cub::detail::reduce::Kernel`` gives ``cub::…::Kernel``; the last part is never cut.
     """
@@ -128,7 +128,7 @@ def scoped(name: str, width: int = _SCOPED) -> str:
 
 
 def short_path(path: str, width: int = _PATH) -> str:
-    """A path, its first directories left out where it is longer than ``width``."""
+    """A path, without its first directories if it is longer than ``width``."""
     if len(path) <= width:
         return path
     parts = path.split("/")
@@ -141,10 +141,10 @@ def short_path(path: str, width: int = _PATH) -> str:
 
 
 def labels(group: Group) -> list[str]:
-    """What tells the kernels of a group apart, in their order: template arguments that differ.
+    """Labels that distinguish a group's kernels, in order: the template arguments that differ.
 
-    Arguments that all have alike are ``…``; two labels are alike only where two names are, and
-    the route is named where there are several.
+    Arguments that all kernels share become ``…``. Labels are equal only if names are, and include
+    the front end if there are several.
     """
     names = [short_name(kernel.facts.demangled) for _, kernel in group.kernels]
     made = _told_apart(names) or names
@@ -155,14 +155,14 @@ def labels(group: Group) -> list[str]:
 
 
 def few(items: Sequence[str], most: int) -> str:
-    """Items in a sentence, those beyond ``most`` counted: ``a, b and 3 more``."""
+    """Items as a list in a sentence, those beyond ``most`` only counted: ``a, b and 3 more``."""
     if len(items) <= most + 1:
         return ", ".join(items)
     return f"{', '.join(items[:most])} and {len(items) - most} more"
 
 
 def _told_apart(names: Sequence[str]) -> list[str] | None:
-    """The arguments of each name, in which they differ; None where these do not tell."""
+    """The differing arguments of each name; None if they do not distinguish the names."""
     lists = [_arguments(name) for name in names]
     first = lists[0]
     if first is None or any(one is None or len(one) != len(first) for one in lists):
@@ -172,7 +172,7 @@ def _told_apart(names: Sequence[str]) -> list[str] | None:
     if all(same):
         return None
     made = [f"<{', '.join(_elided(one, same))}>" for one in split]
-    # Instances may differ in an enclosing template's arguments too.
+    # Instances may also differ in an enclosing template's arguments.
     return made if len(set(made)) == len(set(names)) else None
 
 
@@ -180,7 +180,7 @@ _KEPT_ARGUMENT = 8
 
 
 def _elided(arguments: list[str], same: list[bool]) -> list[str]:
-    """Short arguments stay, for they are what an author counts by; long equal ones go."""
+    """Keep short arguments, by which authors identify instances; drop long equal ones."""
     return [
         "…" if alike and len(argument) > _KEPT_ARGUMENT else argument
         for argument, alike in zip(arguments, same, strict=True)
@@ -188,7 +188,7 @@ def _elided(arguments: list[str], same: list[bool]) -> list[str]:
 
 
 def _arguments(name: str) -> list[str] | None:
-    """The arguments of the last template in a name; None where it ends in none."""
+    """The arguments of the last template in a name; None if it ends without any."""
     if not name.endswith(">"):
         return None
     parts: list[str] = []
@@ -205,19 +205,19 @@ def _arguments(name: str) -> list[str] | None:
 
 
 def number(value: int | None) -> str:
-    """A figure, or a question mark where nothing was observed."""
+    """A figure, or a question mark if it was not observed."""
     return "?" if value is None else str(value)
 
 
 def pair(first: int | None, second: int | None) -> str:
-    """Two figures; a dash when both are zero, so that the eye finds the others."""
+    """Two figures; a dash if both are zero, so that others stand out."""
     if first == 0 and second == 0:
         return "-"
     return f"{number(first)}/{number(second)}"
 
 
 def summary(report: Report) -> str:
-    """One sentence over everything."""
+    """A one-sentence summary of the report."""
     kinds: dict[tuple[str, str], set[VerdictName]] = {}
     for unit, kernel in rows(report):
         # One kernel, however often it was compiled.
@@ -243,9 +243,9 @@ def summary(report: Report) -> str:
 
 
 def failures(report: Report) -> list[tuple[Failure, str, str]]:
-    """What could not be analysed: why, which input, and where: ``, sm_80, sm_90``.
+    """What could not be analysed: the reason, the input, and the architectures: ``, sm_80, sm_90``.
 
-    What fails alike for several architectures is one failure.
+    The same failure on several architectures is listed once.
     """
     found: dict[tuple[str, str, str], tuple[Failure, list[str]]] = {}
     for unit in report.units:
@@ -259,7 +259,7 @@ def failures(report: Report) -> list[tuple[Failure, str, str]]:
 
 
 def gaps(report: Report) -> list[tuple[list[str], str, str]]:
-    """Missing evidence, alike pieces once: the inputs, the reason and the stage."""
+    """Missing evidence, identical pieces once: the inputs, the reason and the stage."""
     inputs: dict[tuple[str, str], list[str]] = {}
     for unit in report.units:
         for gap in unit.gaps:
@@ -268,7 +268,7 @@ def gaps(report: Report) -> list[tuple[list[str], str, str]]:
 
 
 def verdict_text(result: GateResult) -> str:
-    """The gate's answer in words: ``failed: 2 failures``."""
+    """The gate's result as text: ``failed: 2 failures``."""
     if result.verdict == "failed":
         return f"failed: {count(len(result.failures), 'failure')}"
     if result.verdict == "undecided":
@@ -300,9 +300,9 @@ def route_differences(report: Report) -> list[str]:
 
 
 def advice(finding: Finding, route: Frontend) -> str:
-    """What to do about a finding first, in one line; of a log, with the command that explains it.
+    """The first advice on a finding, in one line; for a log, with the command that explains it.
 
-    Where several are known, `explain` and reports show all: every answer of the gate shows this.
+    Gate output always shows only the first; `explain` and reports show all.
     """
     return " ".join(
         f"{one.text} {one.code}" if route == "log" and one.code is not None else one.text
@@ -311,12 +311,12 @@ def advice(finding: Finding, route: Frontend) -> str:
 
 
 def evidence(finding: Finding) -> str:
-    """What shows a finding, in one line."""
+    """The evidence for a finding, in one line."""
     return "; ".join(evidence_words(finding))
 
 
 def evidence_words(shown: Finding | LocalObject | LocalAccess) -> tuple[str, ...]:
-    """What shows a cause, as documents say it in words; of earlier ones, what they say."""
+    """The evidence for a cause, as worded in documents; for older documents, their own wording."""
     if not shown.evidence_facts:
         return shown.evidence
     return tuple(evidence_text(one, symbol_text) for one in shown.evidence_facts)
@@ -338,43 +338,43 @@ def _figures(facts: KernelFacts) -> tuple[int | None, ...]:
 
 
 def routes(report: Report) -> str:
-    """Which tools made these figures: ``nvrtc 13.5, ptxas 13.5.37``."""
+    """The tools that made these figures: ``nvrtc 13.5, ptxas 13.5.37``."""
     return ", ".join(f"{tool.name} {tool.version or '?'}" for tool in report.tools)
 
 
 def by_number(archs: Iterable[str]) -> list[str]:
-    """Architectures without repetition, older ones first."""
+    """Architectures without duplicates, older ones first."""
     return sorted(set(archs), key=arch_order)
 
 
 def distinct(values: Iterable[str]) -> list[str]:
-    """Without repetition, in order of first appearance."""
+    """Values without duplicates, in order of first appearance."""
     return list(dict.fromkeys(values))
 
 
 _SETTING = re.compile(r"num_\w+=\d+|maxnreg=\d+")
 _DIGEST = 6
-"""Letters of a digest that a reader is shown."""
+"""Number of digest letters shown."""
 
 
 def names_of(entries: Sequence[Group]) -> list[str]:
-    """A name for each entry of a table, with how many instances it stands for: ``k<4> ×3``.
+    """A name for each table entry, with its number of instances: ``k<4> ×3``.
 
-    Terminal, page and Markdown call a group alike. It is its template, and an only instance with
-    its arguments; groups of one template have the arguments of the worst instance, and the route
-    where it tells two entries apart. Instances of a cache have the settings that tell them apart,
-    else the beginning of their digests.
+    Terminal, HTML and Markdown use the same names. A group is named after its template, and a
+    single instance includes its arguments. Groups of the same template include the arguments of
+    their worst instance, and the front end if that distinguishes two entries. Instances in a
+    compiler cache include the settings that distinguish them, else the start of their digests.
     """
     titles = titles_of(entries, None)
     return [f"{title}{times(entry)}" for title, entry in zip(titles, entries, strict=True)]
 
 
 def titles_of(entries: Sequence[Group], width: int | None = _SHORT_NAME) -> list[str]:
-    """As `names_of`, without how many instances it stands for.
+    """As `names_of`, without the number of instances.
 
     Args:
-        entries: all that the reader sees together.
-        width: beyond it, inner scopes and an only instance's arguments are left out.
+        entries: all entries shown together.
+        width: beyond it, inner scopes and a single instance's arguments are dropped.
     """
     found = [_title(entry, width) for entry in entries]
     for alike in _alike(found):
@@ -400,12 +400,12 @@ def titles_of(entries: Sequence[Group], width: int | None = _SHORT_NAME) -> list
 
 
 def times(entry: Group) -> str:
-    """How many instances an entry stands for, behind its name: `` ×3``; nothing for one."""
+    """The number of instances of an entry, to follow its name: `` ×3``; empty for one."""
     return f" ×{entry.instances}" if entry.instances > 1 else ""
 
 
 def _alike(names: Sequence[str]) -> list[list[int]]:
-    """Numbers of the names that two or more entries have."""
+    """Indices of entries with equal names."""
     found: defaultdict[str, list[int]] = defaultdict(list)
     for index, name in enumerate(names):
         found[name].append(index)
@@ -417,7 +417,7 @@ def _worst(entry: Group) -> str:
 
 
 def settings_of(unit: UnitReport) -> tuple[str, ...]:
-    """What its just-in-time compiler was asked for, as ``num_warps=4``; of others nothing."""
+    """Settings of a just-in-time compiler, such as ``num_warps=4``; empty for others."""
     if unit.frontend != "binary":
         return ()
     return tuple(option for option in unit.options if _SETTING.fullmatch(option) is not None)
@@ -441,7 +441,7 @@ def _title(entry: Group, width: int | None) -> str:
 
 
 def file_of(entry: Group) -> str:
-    """A group's file, with the programs of it in brackets: ``kernels.py[medians]``."""
+    """A group's file, with its programs in brackets: ``kernels.py[medians]``."""
     inputs = distinct(unit.input for unit, _ in entry.kernels)
     programs = [one[len(entry.file) :] for one in inputs if one.startswith(f"{entry.file}[")]
     more = f" and {len(programs) - 1} more" if len(programs) > 1 else ""
@@ -449,7 +449,7 @@ def file_of(entry: Group) -> str:
 
 
 def shown_file(entry: Group) -> str:
-    """The file that a row's lines are of: a template's own, whichever file instantiates it."""
+    """The file of a row's lines: a template's own, whichever file instantiates it."""
     return entry.input if is_library(entry.file) else file_of(entry)
 
 
@@ -463,7 +463,7 @@ def place_of(unit: UnitReport, facts: KernelFacts) -> str:
 
 
 def shown_once(findings: Sequence[Finding]) -> list[tuple[tuple[Advice, ...], bool]]:
-    """Advice of each finding that none before it gives, and whether some was left out so."""
+    """For each finding, advice not already given by an earlier one, and whether any was dropped."""
     said: set[Advice] = set()
     made = []
     for finding in findings:

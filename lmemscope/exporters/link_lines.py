@@ -16,7 +16,7 @@ _SHOWN, _LOG_LINES = 20, 20
 
 
 def linked_programs(report: Report, how: Presentation) -> list[Part]:
-    """A paragraph for each, under one heading; nothing where none was linked."""
+    """A paragraph per program under one heading; empty if none was linked."""
     found = link_texts(report)
     if not found:
         return []

@@ -14,7 +14,7 @@ _SHOWN, _REMARKS, _LOG_LINES = 30, 20, 20
 
 
 def linked_programs(report: Report) -> Iterator[Markdown]:
-    """A section, with a table for each program; nothing where none was linked."""
+    """A section with a table per program; empty if none was linked."""
     found = link_texts(report)
     if not found:
         return

@@ -1,4 +1,4 @@
-"""What reports say of linked programs, as cells and sentences that every format lays out."""
+"""Cells and sentences about linked programs, shared by all formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CANDIDATES, _STEPS, _INPUTS = 6, 12, 6
 
 @dataclass(frozen=True, slots=True)
 class KernelText:
-    """A kernel of a linked program: a row of cells, as `COLUMNS`, and sentences on it."""
+    """A kernel in a linked program: a row of cells, as in `COLUMNS`, and sentences."""
 
     cells: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -37,12 +37,12 @@ class LinkText:
     """A linked program.
 
     Attributes:
-        heading: what it is.
-        failure: why it could not be linked, with the way out; empty where it could.
-        log: nvlink's own words, of a failure.
-        kernels: those of which linking says anything, deepest first.
-        rest: on those that need no stack.
-        remarks: sentences on the whole.
+        heading: its name and origin.
+        failure: why it could not be linked, with advice; empty if it was.
+        log: nvlink's log, after a failure.
+        kernels: those with information from linking, deepest stack first.
+        rest: a sentence about kernels that need no stack.
+        remarks: sentences about the whole program.
     """
 
     heading: str
@@ -176,7 +176,7 @@ def _remarks(kernel: LinkedKernel, link: Link) -> Iterator[str]:
 
 
 def _limit(kernel: LinkedKernel) -> Iterator[str]:
-    """What to set ``cudaLimitStackSize`` to."""
+    """The value to set ``cudaLimitStackSize`` to."""
     if not kernel.unknown:
         yield "nvlink does not report why the stack is unknown, and no recursion was found"
     elif kernel.bound is not None:

@@ -1,6 +1,6 @@
-"""Markdown for pull requests and issues: the worst groups in a narrow table, details folded.
+"""A report in Markdown for pull requests and issues: a narrow table, with folded details.
 
-It is bounded, whatever the report holds: what is left out is counted, and the HTML page has it.
+Its size is bounded: what does not fit is counted, and the HTML page has it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LISTED = 20
 _LOG_LINES = 20
 _TREE_LINES = 60
 _OVER = 4
-"""A name that is so little longer stays in one piece."""
+"""A name that exceeds the limit by no more than this is not broken."""
 _NAME, _VERDICT, _PATH = 40, 110, 44
 
 _EMPTY = constant("")
@@ -58,7 +58,7 @@ _HEADS = ("", "kernel", "verdict", "cost:", "frame:", "LDL/STL:")
 
 
 def render(report: Report, how: Presentation) -> str:
-    """The whole report, as GitHub renders it; it folds what a terminal would leave out."""
+    """The complete report for GitHub; it folds what a terminal would omit."""
     del how
     return document(_report(report))
 
@@ -139,7 +139,7 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
 
 
 def _broken(name: str) -> Iterable[Markdown]:
-    """A name in lines of its cell: GitHub does not break code, and would push the rest away."""
+    """A name broken into lines in its cell: GitHub does not wrap code, which would be too wide."""
     while len(name) > _NAME + _OVER:
         argument = name.rfind(", ", 0, _NAME) + 2
         end = argument if argument >= 2 else _NAME + _OVER
@@ -150,7 +150,7 @@ def _broken(name: str) -> Iterable[Markdown]:
 
 
 def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
-    """What needs no attention, folded: names and how many."""
+    """Kernels that need no attention, folded: names and numbers."""
     if not rest:
         return
     title = f"{counted(one for group in rest for one in group.kernels)} without local memory"
@@ -264,7 +264,7 @@ def _instances(group: Group) -> Iterable[Markdown]:
 
 
 def _frame(kernel: KernelReport) -> Iterable[Markdown]:
-    """The frame map: who owns which bytes, and how words lie across the lanes of a warp."""
+    """The frame map: the owner of each range, and the layout of words across a warp's lanes."""
     facts = kernel.facts
     if not facts.frame or not facts.stack_frame:
         return
@@ -330,7 +330,7 @@ def _failure(failure: Failure, path: str, archs: str) -> Iterable[Markdown]:
 
 
 def _disagreements(report: Report, described: Sequence[Group]) -> Iterable[Markdown]:
-    """Of kernels that no details show."""
+    """Disagreements in kernels without details."""
     shown = {id(group.kernels[0][1]) for group in described}
     for unit in report.units:
         for kernel in unit.kernels:
@@ -353,7 +353,7 @@ def _section(title: str, items: Iterable[Markdown]) -> Iterable[Markdown]:
 
 
 def _bounded(items: Sequence[Markdown], noun: str, *, apart: bool = False) -> Iterable[Markdown]:
-    """List items, or paragraphs, as many as a reader reads."""
+    """List items or paragraphs, up to a readable number."""
     for one in items[:_LISTED]:
         yield from (_EMPTY, one) if apart else (_item(one),)
     yield from _more(len(items) - _LISTED, noun)
@@ -374,7 +374,7 @@ def _worst(group: Group) -> tuple[UnitReport, KernelFacts]:
 
 
 def _ended(text: str, width: int) -> str:
-    """A verdict of at most so many characters, cut between two words."""
+    """A verdict cut to a width, between two words."""
     if len(text) <= width:
         return text
     whole = text[: width - 1].rpartition(" ")[0]

@@ -1,4 +1,4 @@
-"""What all formats say of a measurement: the same sentences and cells, once."""
+"""Sentences and cells about a measurement, shared by all formats."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ COLUMNS: Final[tuple[LiteralString, ...]] = (
     *("cause", "variable", "line", "moved:", "of L1 traffic:", "sectors/request:", "predicted:"),
     *("stalls:", "cost:", "modelled:"),
 )
-"""Of the table of a kernel's shares; those with a colon hold numbers."""
+"""Columns in the table of a kernel's shares; a trailing colon marks numbers."""
 
 UNKNOWN = "-"
 _NAMED = 8
-"""Kernels without local memory that are named."""
+"""Number of kernels without local memory that are listed by name."""
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("B", 1.0))
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
 def uses_local_memory(kernel: MeasuredKernel) -> bool:
-    """Whether a kernel moved local memory, or may have: nobody counted."""
+    """Whether a kernel moved local memory, or may have because it was not counted."""
     return kernel.traffic.local_sectors != 0
 
 
@@ -58,7 +58,7 @@ def _occupancy(kernel: MeasuredKernel) -> str:
 
 
 def moved(kernel: MeasuredKernel) -> str:
-    """What its local memory moved, in one line."""
+    """Its local memory traffic, in one line."""
     traffic = kernel.traffic
     if traffic.local_bytes is None:
         return "local memory: not counted"
@@ -93,13 +93,13 @@ def cells(kernel: MeasuredKernel, share: MeasuredShare) -> tuple[str, ...]:
 
 
 def notes(kernel: MeasuredKernel) -> Iterator[str]:
-    """What a reader of the kernel's table should know."""
+    """Notes on a kernel's table."""
     if kernel.reason is not None:
         yield f"Not joined by instruction: {kernel.reason}."
 
 
 def summary(found: Measurement) -> str:
-    """What was measured, in a sentence."""
+    """What was measured, as a sentence."""
     using = [one for one in found.kernels if uses_local_memory(one)]
     launches = sum(one.launches for one in found.kernels)
     seconds = [one.seconds for one in found.kernels if one.seconds is not None]
@@ -111,13 +111,13 @@ def summary(found: Measurement) -> str:
 
 
 def clean(found: Measurement) -> str | None:
-    """The kernels without local memory, in a sentence."""
+    """The kernels without local memory, as a sentence."""
     names = [short_name(one.demangled) for one in found.kernels if not uses_local_memory(one)]
     return f"No local memory was accessed in {listed(names, _NAMED)}" if names else None
 
 
 def measured_by(found: Measurement) -> str:
-    """The profiler, and the program's end."""
+    """The profiler, and how the program ended."""
     tool = found.profiler
     version = f" {tool.version}" if tool is not None and tool.version is not None else ""
     by = f"Measured with {tool.name}{version}" if tool is not None else "Read from CSV"
@@ -127,12 +127,12 @@ def measured_by(found: Measurement) -> str:
 
 
 def size(bytes_: float) -> str:
-    """Bytes, in the largest unit that leaves a whole number before the point."""
+    """Bytes in the largest unit that gives at least 1."""
     return _scaled(bytes_, _BYTES)
 
 
 def time(seconds: float) -> str:
-    """Seconds, in the same way."""
+    """Seconds, in the largest unit that gives at least 1."""
     return _scaled(seconds, _TIMES)
 
 
@@ -143,7 +143,7 @@ def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:
 
 
 def percent(part: float) -> str:
-    """A part of a whole; what is small, but not nothing, is no 0."""
+    """A fraction as a percentage; a small nonzero value is not shown as 0."""
     if 0 < part < 0.001:
         return "<0.1%"
     return f"{100 * part:.0f}%" if part >= 0.0995 or not part else f"{100 * part:.1f}%"

@@ -1,4 +1,4 @@
-"""The document ``lmemscope.measure/1``: written, and read again by the gate."""
+"""The ``lmemscope.measure/1`` document, which the gate can read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lmemscope.model import Measurement
 
 
 def render(found: Measurement, how: Presentation) -> str:
-    """The whole document."""
+    """The complete document."""
     del how
     return escape_json.document(found)
 

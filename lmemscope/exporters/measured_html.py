@@ -1,4 +1,4 @@
-"""A measurement as one HTML page, which loads nothing and has no script."""
+"""A measurement as one HTML page that loads nothing and has no script."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lmemscope.model import Measurement
 
 
 def render(found: Measurement, how: Presentation) -> str:
-    """The whole page."""
+    """The complete page."""
     del how
     return page(
         "measured.html",

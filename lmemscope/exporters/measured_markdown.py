@@ -20,11 +20,11 @@ from lmemscope.model import MeasuredKernel, Measurement
 
 _EMPTY = constant("")
 _QUOTED = 3
-"""Columns of code: cause, variable, line."""
+"""Columns that contain code: cause, variable, line."""
 
 
 def render(found: Measurement, how: Presentation) -> str:
-    """The whole text."""
+    """The complete text."""
     del how
     lines = [
         constant("# Measured local memory"),

@@ -1,4 +1,4 @@
-"""A measurement for a person: each kernel with its counters, and a table of its variables."""
+"""A measurement as text: each kernel with its counters, and a table of its variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE = measured.COLUMNS.index("line")
 
 
 def render(found: Measurement, how: Presentation) -> str:
-    """The whole text."""
+    """The complete text."""
     columns = min(how.width or _WIDTH, 160)
     parts: list[Part] = []
     for kernel in found.kernels:

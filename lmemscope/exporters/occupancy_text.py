@@ -1,4 +1,4 @@
-"""Occupancy in words: the share, the block that it is of, and what limits it."""
+"""Describe occupancy in words: the fraction, the block size, and what limits it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lmemscope.exporters.layout import span
 from lmemscope.model import BlockSource, KernelFacts, Limiter, Occupancy, count
 
 _LOW = 0.25
-"""Of a multiprocessor's warps: fewer hide little of the time that local memory takes."""
+"""Fraction of a multiprocessor's warps below which the latency of local memory is poorly hidden."""
 _SAID: dict[BlockSource, str] = {
     "launch": "as launched",
     "launch-bounds": "its launch bounds",
@@ -19,7 +19,7 @@ _SAID: dict[BlockSource, str] = {
 
 
 def percent(share: float) -> int:
-    """A share as a whole number of percent."""
+    """A fraction as a whole percentage."""
     return round(100 * share)
 
 
@@ -29,7 +29,7 @@ def block_said(block: int, source: BlockSource) -> str:
 
 
 def limits_said(limited_by: Sequence[Limiter]) -> str:
-    """``limited by registers``; an empty string where only the warps themselves do."""
+    """``limited by registers``; empty if only the number of warps limits it."""
     named = [one for one in limited_by if one != "warps"]
     return f"limited by {' and '.join(named)}" if named else ""
 
@@ -44,7 +44,7 @@ def occupancy_said(held: Occupancy) -> str:
 
 
 def occupancies_said(kernels: Sequence[KernelFacts]) -> str | None:
-    """The occupancy of a template's instances; None where one of them is not known."""
+    """The occupancy of a template's instances; None if one of them is unknown."""
     held = [one.occupancy for one in kernels if one.occupancy is not None]
     if not held or len(held) != len(kernels):
         return None
@@ -54,7 +54,7 @@ def occupancies_said(kernels: Sequence[KernelFacts]) -> str | None:
 
 
 def low_occupancy(kernels: Sequence[KernelFacts]) -> str:
-    """A word for a row of kernels with few warps, where their program says the block."""
+    """A note for rows of kernels with few warps, if the program gives the block size."""
     held = [one.occupancy for one in kernels if one.occupancy is not None]
     known = [one for one in held if one.is_known and one.share <= _LOW]
     if not known or len(known) != len(kernels):

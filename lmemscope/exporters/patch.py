@@ -1,4 +1,4 @@
-"""The patch that `fix` offers, as ``git apply`` takes it: bytes of the files, nothing escaped."""
+"""The patch that `fix` offers, for ``git apply``: bytes of the files, unescaped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from lmemscope.model import FixReport
 
 
 def render(report: FixReport, how: Presentation) -> bytes:
-    """The patch alone; empty where nothing is offered."""
+    """The patch alone; empty if nothing is offered."""
     del how
     return report.chosen.patch.encode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
-"""What a pull request changes, as one comment below it: what is new, worse and better, and where.
+"""A pull request comment on what changed: what is new, worse and better, and where.
 
-GitHub shows at most 65,536 characters, and tells people whom a text mentions: see
-`escape_markdown`. The first line is a comment of HTML, by which a bot finds its own comment again.
+GitHub shows at most 65,536 characters and notifies people whom a text mentions: see
+`escape_markdown`. The first line is an HTML comment by which a bot finds its own comment.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _EMPTY = constant("")
 
 
 def checked(found: Checked, how: Presentation) -> str:
-    """The gate's answer; failures that differ only in their architecture are one row."""
+    """The gate's result; failures that differ only in architecture share a row."""
     result = found.result
     groups = _grouped(_located(one, how) for one in result.failures)
     failed = count(len(result.failures), "failure") if result.failures else verdict_text(result)
@@ -70,12 +70,12 @@ def checked(found: Checked, how: Presentation) -> str:
         lines += _listed("missing evidence, accepted", (piece.text for piece in result.missing))
     seen = looked_at(result)
     about = (*([seen] if seen else []), *result.notes, *result.unused, *left_out(result))
-    lines += _listed("what was looked at, and notes", about)
+    lines += _listed("what was checked, and notes", about)
     return cut(document(lines))
 
 
 def difference(found: Difference, how: Presentation) -> str:
-    """Two reports compared: what is worse or new before what is better or gone."""
+    """Two reports compared: what is worse or new first, then what is better or gone."""
     kernels = [replace(one, input=how.located(one.input)) for one in found.kernels]
     bad = _alike(one for one in kernels if one.change in ("added", "worse", "changed"))
     good = _alike(one for one in kernels if one.change in ("better", "removed"))
@@ -98,7 +98,7 @@ def difference(found: Difference, how: Presentation) -> str:
 
 
 def _located(failure: GateFailure, how: Presentation) -> GateFailure:
-    """A failure with its files as the repository calls them."""
+    """A failure with file paths as in the repository."""
     place = failure.location
     if place is not None:
         place = replace(place, file=how.located(place.file))
@@ -106,9 +106,9 @@ def _located(failure: GateFailure, how: Presentation) -> GateFailure:
 
 
 def _grouped(failures: Iterable[GateFailure]) -> list[list[GateFailure]]:
-    """Failures by all that a row says of them but the architecture.
+    """Failures grouped by everything a row shows except the architecture.
 
-    A header's kernel is the same in every file that includes it.
+    A kernel in a header is the same in every file that includes it.
     """
     groups: dict[tuple[str, ...], list[GateFailure]] = {}
     for one in failures:
@@ -135,7 +135,7 @@ def _row(group: Sequence[GateFailure]) -> tuple[Markdown, ...]:
 
 
 def _where(group: Sequence[GateFailure]) -> Markdown:
-    """The line to look at, and the files that have it, where there are several."""
+    """The line to look at, and the files if there are several."""
     first = group[0]
     place = code(_place(first.location) or first.input)
     more = len({one.input for one in group}) - 1
@@ -149,7 +149,7 @@ def _place(location: SourceLocation | None) -> str:
 
 
 def _details(groups: Sequence[Sequence[GateFailure]]) -> Iterator[Markdown]:
-    """Why, and the one thing to try; what several failures share is said once."""
+    """The reason, and one thing to try; text shared by several failures appears once."""
     seen: set[tuple[str, str]] = set()
     for first in (group[0] for group in groups):
         finding = first.finding
@@ -186,7 +186,7 @@ def _better(result: GateResult) -> list[tuple[Markdown, Markdown]]:
 
 
 def _alike(found: Iterable[KernelDifference]) -> list[list[KernelDifference]]:
-    """Differences by all that a row says of them but the architecture."""
+    """Differences grouped by everything a row shows except the architecture."""
     groups: dict[KernelDifference, list[KernelDifference]] = {}
     for one in found:
         groups.setdefault(replace(one, arch=""), []).append(one)
@@ -199,7 +199,7 @@ def _changed(group: Sequence[KernelDifference]) -> tuple[Markdown, ...]:
         f"{what.replace('_', ' ')} {number(was)} → {number(now)}" for what, was, now in one.figures
     ]
     if one.change in ("added", "removed"):
-        # One side has no such kernel: what the other has says it, and what it has none of does not.
+        # If one side lacks the kernel, only the other side's nonzero figures are shown.
         there = [(what, now if one.change == "added" else was) for what, was, now in one.figures]
         figures = [f"{what.replace('_', ' ')} {number(size)}" for what, size in there if size != 0]
     causes = (*(f"+ {cause}" for cause in one.appeared), *(f"− {cause}" for cause in one.vanished))
@@ -213,7 +213,7 @@ def _changed(group: Sequence[KernelDifference]) -> tuple[Markdown, ...]:
 
 
 def _open(title: str, sentences: Sequence[str]) -> Iterator[Markdown]:
-    """A list that is seen without opening anything."""
+    """A list that is visible without unfolding."""
     if sentences:
         yield line(constant("**"), title, constant("**"))
         yield _EMPTY

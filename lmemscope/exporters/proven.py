@@ -1,4 +1,4 @@
-"""What was compiled to prove a fix, in words; every exporter shows the same."""
+"""Describe a proven fix and its measured effect in words, shared by all exporters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDING = (
 
 
 def sentence(fix: ProvenFix) -> str:
-    """What the best fix does, what came of it, and what who takes it promises."""
+    """What the best fix does, its effect, and what the user has to guarantee."""
     promise = f" Unsafe: correct only if {fix.caveat}." if fix.caveat else " Safe."
     if fix.verified.rounding:
         promise += f" {ROUNDING}"
@@ -25,17 +25,17 @@ def sentence(fix: ProvenFix) -> str:
 
 
 _NEAR, _MANY = 0.05, 10
-"""Speed-ups that two digits show as 1, and that they show in powers of ten."""
+"""Speed-ups that two digits would show as 1, and those shown as powers of ten."""
 
 
 def whole(fix: ProvenFix) -> str:
-    """What to say below a patch that is shown: tabs and bytes may look otherwise there."""
+    """The note below a displayed patch: tabs and bytes may look different there."""
     taken = " --unsafe" if fix.verified.applicability == "unsafe" else ""
     return f"`lmemscope fix{taken} --format patch` prints the patch as `git apply` takes it."
 
 
 def advice_text(advice: Advice) -> str:
-    """An advice, with what came of it where it was tried."""
+    """An advice, with its result if it was tried."""
     if advice.verified is None:
         return advice.text
     found = advice.verified
@@ -44,21 +44,21 @@ def advice_text(advice: Advice) -> str:
 
 
 def code_language(advice: Advice) -> LiteralString:
-    """The language of an advice's code: a proposal shows the lines that it removes and adds."""
+    """The language of an advice's code: a proposal shows the lines it removes and adds."""
     return "cuda" if advice.applicability is None else "diff"
 
 
 def beside(finding: Finding) -> tuple[Advice, ...]:
-    """A finding's advice without what its proven fix is, which is shown with its patch."""
+    """A finding's advice except its proven fix, which is shown with its patch."""
     if finding.fix is None:
         return finding.advice
     return tuple(one for one in finding.advice if one.verified != finding.fix.verified)
 
 
 def outcome(verified: Verified) -> str:
-    """The figures that a rewrite changes, and what the model says of it.
+    """The figures that a rewrite changes, and the model's prediction.
 
-    Such as ``frame 128 → 0, registers 32 → 25; 1.4 times the modelled speed``.
+    For example ``frame 128 → 0, registers 32 → 25; 1.4 times the modelled speed``.
     """
     changes = ", ".join(_changes(verified.before, verified.after)) or "no figure changes"
     gain = verified.speed_up
@@ -68,7 +68,7 @@ def outcome(verified: Verified) -> str:
 
 
 def speed(gain: float) -> str:
-    """A modelled speed-up in words; what is less than timing notices is none."""
+    """A modelled speed-up in words; a difference too small to measure counts as none."""
     if 1 / NOTICED <= gain <= NOTICED:
         return "the same modelled speed"
     slower = ", slower" if gain < 1 else ""
@@ -76,7 +76,7 @@ def speed(gain: float) -> str:
 
 
 def factor(gain: float) -> str:
-    """A speed-up as a number that tells it from 1: ``0.35``, ``1.04``, ``1.4``, ``140``."""
+    """A speed-up with enough digits to differ from 1: ``0.35``, ``1.04``, ``1.4``, ``140``."""
     digits = ".0f" if gain >= _MANY else ".2g" if abs(gain - 1) >= _NEAR else ".2f"
     return f"{gain:{digits}}".removesuffix(".00")
 

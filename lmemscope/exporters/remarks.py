@@ -1,4 +1,4 @@
-"""What stands below the table: what is uncertain, what is not known, and what failed."""
+"""Remarks below the table: what is uncertain, unknown, or failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _APART = 3
 
 
 def remarks(report: Report, how: Presentation) -> list[Part]:
-    """Lines of paragraphs, each with an empty line before it."""
+    """Lines of paragraphs, each after an empty line."""
     sections = (
         _launches(report, how.verbose),
         _reservation(report, how.width),
@@ -34,7 +34,7 @@ def remarks(report: Report, how: Presentation) -> list[Part]:
 
 
 def _launches(report: Report, verbose: bool) -> Sequence[Part]:
-    """Who launches whom: a tree's lines are not wrapped, which would tear its branches."""
+    """The launch trees; their lines are not wrapped, which would break the branches."""
     found = launches.drawn(report)
     kept = found if verbose else launches.bounded(found, _TREE_LINES)
     return [f"{launches.TITLE}:", *(line("  ", one) for one in kept)] if found else []
@@ -74,7 +74,7 @@ def _listed(title: str, said: Sequence[str], width: int | None) -> Sequence[Part
 
 
 def _few(names: list[str]) -> list[str]:
-    """A line for each, or one for all where they are many."""
+    """A line each, or one for all if there are many."""
     return names if len(names) <= _APART else [f"{names[0]} and {len(names) - 1} more"]
 
 

@@ -1,4 +1,4 @@
-"""What the driver reserves, as lines of text, which the terminal, Markdown and HTML show alike."""
+"""The driver's memory reservation as text lines, shared by terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MIB = 1 << 20
 
 
 def title(report: Report) -> str:
-    """The heading; empty where nobody asked."""
+    """The heading; empty if no device was named."""
     found = report.reservation
     if found is None:
         return ""
@@ -22,7 +22,7 @@ def title(report: Report) -> str:
 
 
 def drawn(report: Report) -> list[str]:
-    """The worst kernels, then what the set takes; nothing where nobody asked."""
+    """The largest kernels, then the total for the set; empty if no device was named."""
     found = report.reservation
     if found is None:
         return []

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS): findings as results, rules with their pages, accepted ones suppressed."""
+"""Reports as SARIF 2.1.0 (OASIS): findings are results, accepted ones are suppressed."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _GATE_RULES: dict[str, dict[str, Any]] = {
     )
 }
 _Placed = Callable[[str], str]
-"""From a file's name to its URI."""
+"""Maps a file's name to its URI."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*", re.ASCII)
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
 def render(shown: Report | Checked, how: Presentation) -> str:
-    """The log; with a gate's result, what is known or allowed carries a suppression."""
+    """The log; with a gate result, known or allowed findings carry a suppression."""
 
     def placed(path: str) -> str:
         return uri(how.located(path))
@@ -106,7 +106,7 @@ def render(shown: Report | Checked, how: Presentation) -> str:
 
 
 def _semantic(version: str) -> dict[str, str]:
-    """A version that has the form of one; a saved report may say anything."""
+    """A version if it is a valid semantic version; a saved report may contain any text."""
     return {"semanticVersion": version} if _VERSION.fullmatch(version) else {}
 
 
@@ -157,7 +157,7 @@ def _result(
 
 
 class _Answers:
-    """What the gate says of each finding; equal findings are counted."""
+    """The gate's decision on each finding; equal findings are counted."""
 
     def __init__(self, result: GateResult) -> None:
         self._accepted: dict[tuple[str, str, str], list[Accepted]] = defaultdict(list)
@@ -170,7 +170,7 @@ class _Answers:
     def mark(
         self, document: dict[str, Any], path: str, arch: str, symbol: str, finding: Finding
     ) -> None:
-        """Suppress a result that is accepted; what the gate does not mind only informs."""
+        """Suppress an accepted result; one that the gate ignores becomes informational."""
         accepted = self._accepted[path, arch, symbol]
         for one in accepted:
             if one.finding == finding:
@@ -184,12 +184,12 @@ class _Answers:
             failure.finding == finding and failure.kind not in _GATE_RULES
             for failure in self._failed[path, arch, symbol]
         )
-        # What fails the gate is not less severe than what is known, whatever the rule thinks.
+        # A failure of the gate is at least as severe as a known finding, whatever the rule's level.
         document |= {"level": "error"} if minded else {"kind": "informational", "level": "none"}
 
 
 def _exceeded(failure: GateFailure, placed: _Placed) -> dict[str, Any]:
-    """A result for a limit or an expectation."""
+    """A result for an exceeded limit or failed expectation."""
     place = failure.location or SourceLocation(failure.input, 1)
     text = f"{failure.kernel} ({failure.arch}): {failure.found}; expected {failure.expected}"
     key = "\0".join((failure.kind, failure.arch, failure.input, failure.symbol, failure.expected))

@@ -1,7 +1,7 @@
-"""SARIF's ``fixes`` of a finding, from the patch of its proven fix.
+"""SARIF ``fixes`` for a finding, from the patch of its proven fix.
 
 SARIF 2.1.0, section 3.55: a fix replaces regions of artifacts; a region that ends at the first
-column of a line holds whole lines before it.
+column of a line contains whole lines before it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 
 
 def fixes(fix: ProvenFix, text: Callable[[str], Any], uri: Callable[[str], str]) -> list[Any]:
-    """The property ``fixes`` of a result.
+    """The ``fixes`` property of a result.
 
     Args:
-        fix: proven.
-        text: makes a message of foreign text.
-        uri: makes a URI of a file's name.
+        fix: the proven fix.
+        text: makes a message from foreign text.
+        uri: makes a URI from a file's name.
     """
     changes = [
         {"artifactLocation": {"uri": uri(name)}, "replacements": replacements}

@@ -1,4 +1,4 @@
-"""The findings of a template's instances as one list: each once, and which instances have it."""
+"""Merge the findings of a template's instances into one list, noting which instances have each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Gathered:
     """A finding that several instances may have, with other sizes and at other addresses.
 
     Attributes:
-        finding: of the worst instance that has it.
-        label: what to call that instance, or None where it is the worst of all.
-        times: how often that instance has it: of several variables of one name and place.
-        instances: a sentence on which instances have it, or None where all have.
+        finding: from the worst instance that has it.
+        label: that instance's label, or None if it is the worst of all.
+        times: how often that instance has it, for several variables with one name and location.
+        instances: a sentence on which instances have it, or None if all do.
     """
 
     finding: Finding
@@ -33,7 +33,7 @@ class Gathered:
 
 
 def costliest_first(kernel: KernelReport) -> list[Finding]:
-    """The findings of a kernel by what their causes cost."""
+    """A kernel's findings by the cost of their causes."""
     facts = kernel.facts
     costs: defaultdict[tuple[str, str | None], float] = defaultdict(float)
     for share in facts.causes:
@@ -71,8 +71,8 @@ def gathered(group: Group) -> list[Gathered]:
 def _key(finding: Finding) -> object:
     patch = finding.fix.patch if finding.fix is not None else None
     ways = tuple(one.rewrite or one.is_none for one in finding.advice)
-    # The lines that use a variable, or spill, are others in each instance; its declaration is one.
-    # One header has as many spellings as there are files that include it.
+    # Lines that use a variable, or spill, differ between instances, but its declaration does not. A
+    # header may be spelled differently in each file that includes it.
     where = tuple((os.path.normpath(one.file), one.line) for one in finding.related)
     return finding.rule, finding.object, where, finding.also, ways, patch
 
@@ -82,7 +82,7 @@ def _called(group: Group, label: str) -> str:
 
 
 def _instances(having: Sequence[str], of: int, sizes: Sequence[int]) -> str | None:
-    # One instance may be compiled in several files, and for several architectures.
+    # An instance may be compiled in several files and for several architectures.
     names = list(dict.fromkeys(having))
     size = f", {layout.span(sizes)} bytes" if len(set(sizes)) > 1 else ""
     if len(names) == of:

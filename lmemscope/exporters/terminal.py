@@ -1,4 +1,4 @@
-"""The table a person reads: what matters first, then what is uncertain, then what failed."""
+"""The main table on a terminal: kernels, then what is uncertain, then what failed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CODES: dict[str, LiteralString] = {
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE, _WIDE = 72, 90, 100, 120
 _SCREEN, _LEAST = 40, 6
-"""Lines that a folded report may take on a terminal, and rows that it has all the same."""
+"""Maximum lines of a folded report on a terminal, and minimum number of rows."""
 
 _CAUSES = 6
 _ROWS = (1, 2, 3, 4, 6, 8)
@@ -73,7 +73,7 @@ _COLUMNS = (
 _ARCH, _COST, _REGISTERS, _FRAME, _SPILL, _SITES, _BYTES, _PTX = range(1, 9)
 _DISPENSABLE = (_PTX, _BYTES, _REGISTERS, _SPILL, _ARCH, _SITES, _FRAME, _COST)
 _VERDICT = 18
-"""The least width of the verdict."""
+"""Minimum width of the verdict."""
 
 _NAMED_ARCHS = 2
 _WORST_WIDTH = 48
@@ -81,11 +81,11 @@ _SORTED = 2
 
 
 def render(report: Report, how: Presentation) -> str:
-    """What uses local memory by cause, the table, a summary, and what is to be said of them.
+    """Local memory by cause, the table, a summary, and remarks.
 
     Args:
         report: what to show.
-        how: a width of None is a pipe's: one aligned line per row, uncut, as many as there are.
+        how: a width of None means a pipe: one aligned line per row, uncut, without a row limit.
     """
     found = listed(report, how.view)
     entries, folded = found.shown, found.is_folded
@@ -115,7 +115,7 @@ def render(report: Report, how: Presentation) -> str:
 
 
 def _by_cause(entries: Sequence[Group], width: int | None) -> list[Part]:
-    """How many kernels have each cause, and which of them it costs most; the costliest first."""
+    """How many kernels have each cause, and which it costs most; costliest cause first."""
     causes = totals(entries)
     if len(causes) < 2:
         return []
@@ -137,7 +137,7 @@ def _by_cause(entries: Sequence[Group], width: int | None) -> list[Part]:
 
 
 def _order(entries: Sequence[Group], view: View) -> list[str]:
-    """What the rows are sorted by, where several costs say it."""
+    """The sort order of the rows, if several costs are possible."""
     known = sum(entry.cost is not None and entry.uses_memory for entry in entries)
     if known < _SORTED or view.sort not in (None, "worst"):
         return []
@@ -145,7 +145,7 @@ def _order(entries: Sequence[Group], view: View) -> list[str]:
 
 
 def _left(unshown: Sequence[Group], found: Listed) -> list[str]:
-    """What the table does not show, and how to see it."""
+    """What the table omits, and how to see it."""
     lines = []
     if unshown:
         kernels = counted(row for entry in unshown for row in entry.kernels)
@@ -162,7 +162,7 @@ def _left(unshown: Sequence[Group], found: Listed) -> list[str]:
 
 
 def _next(report: Report, entries: Sequence[Group], how: Presentation) -> list[Part]:
-    """The command to go on with: of the worst row, whatever the table is sorted by."""
+    """The next command to run, for the worst row whatever the sort order."""
     using = [entry for entry in entries if entry.uses_memory]
     if not using:
         return []
@@ -173,12 +173,12 @@ def _next(report: Report, entries: Sequence[Group], how: Presentation) -> list[P
 
 
 def _names(entries: Sequence[Group], width: int | None) -> list[str]:
-    """A name for each entry; where cutting them makes two read alike, these are not cut."""
+    """A name for each entry; where cutting makes two names equal, they are not cut."""
     full = [visible(name) for name in layout.names_of(entries)]
     if width is None:
         return full
     shown = full
-    # Lines of a cell, until what is left out of the middle makes no two alike.
+    # Lines per cell, increased until cutting the middle makes no two names equal.
     for rows in reversed(_ROWS):
         cut = [layout.shortened(name, rows * width) for name in full]
         apart = Counter(short for short, _ in set(zip(cut, full, strict=True)))
@@ -189,7 +189,7 @@ def _names(entries: Sequence[Group], width: int | None) -> list[str]:
 
 
 def _cells(entry: Group) -> list[str]:
-    """All between the name and the verdict: the least and the most of a row's kernels."""
+    """The columns between name and verdict, as ranges over a row's kernels."""
     facts = [kernel.facts for _, kernel in entry.kernels]
     local = layout.span([one.ptx.local_bytes if one.ptx is not None else None for one in facts])
     return [
@@ -205,7 +205,7 @@ def _cells(entry: Group) -> list[str]:
 
 
 def _verdict(entry: Group) -> str:
-    """The verdict with its lines; of kernels that differ in it, causes and variables."""
+    """The verdict with its lines; if kernels differ in it, causes and variables."""
     if len({kernel.verdict.text for _, kernel in entry.kernels}) > 1:
         return causes_of(entry)
     low = low_occupancy([kernel for _, kernel in entry.kernels]) if entry.uses_memory else ""
@@ -242,14 +242,14 @@ def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:
 
 
 def _several(entries: Sequence[Group], how: Presentation) -> bool:
-    """Whether the bytes at a row's sites are worth a column."""
+    """Whether bytes at sites are worth a column."""
     return how.view.sort == "bytes" or any(len(entry.kernels) > 1 for entry in entries)
 
 
 def _fitting(
     lines: Sequence[_Line], cells: Sequence[Sequence[str]], name: int, how: Presentation
 ) -> dict[int, int]:
-    """The columns that are shown, and their widths: no figure is cut, the least telling ones go."""
+    """The columns shown, and their widths: no figure is cut; the least informative columns go."""
     width = how.width or 0
     entries = [line.entry for line in lines]
     several = _several(entries, how)
@@ -282,7 +282,7 @@ def _fitting(
 
 
 def _room(width: int, name: int, sizes: Mapping[int, int]) -> int:
-    """What names and figures leave to the verdict."""
+    """The width left for the verdict by names and figures."""
     return width - name - sum(sizes.values()) - BETWEEN * (len(sizes) + 1)
 
 

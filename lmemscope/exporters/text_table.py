@@ -1,6 +1,6 @@
-"""Tables of text: columns aligned by spaces, and cells broken within a terminal's width.
+"""Text tables: columns aligned by spaces, and cells wrapped to a terminal's width.
 
-Cells are visible text already (`lmemscope.exporters.escape.visible`): their widths are counted.
+Cells must be visible text (`lmemscope.exporters.escape.visible`), because their widths are counted.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from unicodedata import combining, east_asian_width
 from lmemscope.exporters.escape_terminal import Shown, line, styled
 
 Paragraph = tuple[str, LiteralString]
-"""Text in a cell, and the codes of its style; no codes are the terminal's own style."""
+"""Text in a cell, and its style codes; none means the terminal's default style."""
 
 BETWEEN = 3
-"""Columns between two cells of a table that is broken within a width."""
+"""Width of the gap between two cells in a wrapped table."""
 
 
 def padded(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[list[str]]:
-    """The same cells, each as wide as its column; a last column that is aligned left stays as is.
+    """The cells padded to their column's width, except in a left-aligned last column.
 
     Args:
-        rows: the first may be the heads; all of one length.
-        right: numbers of the columns that are aligned right.
+        rows: the first may be the header; all of one length.
+        right: indices of the columns that are aligned right.
     """
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     if widths and len(widths) - 1 not in right:
@@ -40,14 +40,14 @@ def broken(
     *,
     color: bool,
 ) -> list[Shown]:
-    """A head, a rule, and the rows, whose cells take as many lines as their widths make them take.
+    """A header, a rule, and rows whose cells are wrapped to their columns' widths.
 
     Args:
-        heads: of the columns.
+        heads: column headers.
         rows: a cell is one or several paragraphs.
         widths: of the columns.
-        right: numbers of the columns that are aligned right.
-        color: whether styles are wanted.
+        right: indices of the columns that are aligned right.
+        color: whether styles are enabled.
     """
     head = (" " * BETWEEN).join(
         _pad(name, width, n in right)
@@ -81,7 +81,7 @@ def _line(
 
 
 def _broken(text: str, width: int) -> Iterator[str]:
-    """Lines of a width, broken between words, and within those that are longer than a line."""
+    """Lines of a width, broken between words, and within words longer than a line."""
     made = ""
     for word in _words(text):
         if made and _width(made) + _width(word.rstrip()) > width:
@@ -96,7 +96,7 @@ def _broken(text: str, width: int) -> Iterator[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Words, each with the spaces behind it."""
+    """Words, each with the spaces after it."""
     word = ""
     for part in text.split(" "):
         if word and part:
@@ -112,7 +112,7 @@ def _pad(text: str, width: int, is_right: bool) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes: an ideograph takes two, what combines with a letter none."""
+    """Display width of a text: ideographs take two columns, combining characters none."""
     if text.isascii():
         return len(text)
     return sum(2 if east_asian_width(c) in "WF" else not combining(c) for c in text)

@@ -1,4 +1,4 @@
-"""Frontiers as one self-contained page, each drawn and as a table."""
+"""Tuning results as one self-contained HTML page, each with a chart and a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lmemscope.model import TuneReport
 
 
 def render(report: TuneReport, how: Presentation) -> str:
-    """The whole page; it loads nothing and has no script."""
+    """The complete page, which loads nothing and has no script."""
     del how
     return page(
         "frontier.html",

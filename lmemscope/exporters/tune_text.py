@@ -1,4 +1,4 @@
-"""A kernel's frontier as a table with two bars for each point; the same in Markdown, and JSON."""
+"""Tuning results as a table with two bars per point; also as Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WIDTH = 100
 _OCCUPANCY_BAR, _COST_BAR = 10, 12
 _KNEE, _PARETO = "◆", "•"
 _NAME, _FEW = 60, 5
-"""Columns of a kernel's name, and kernels that are all shown in full."""
+"""Maximum columns of a kernel's name, and number of kernels always shown in full."""
 _HEAD = ("", "cap", "regs", "spill st/ld", "frame", "shared", "block", "occupancy", "", "cost", "")
 _RIGHT = (1, 2, 3, 4, 5, 6, 7, 9)
 _SHARED, _BLOCK = _HEAD.index("shared"), _HEAD.index("block")
@@ -58,7 +58,7 @@ def render(report: TuneReport, how: Presentation) -> str:
 
 
 def _in_full(kernels: Sequence[TunedKernel]) -> Sequence[TunedKernel]:
-    """Of many kernels those with a limit of their own or a better cap, and the first."""
+    """Of many kernels, those with a register limit or a better cap, and the first."""
     if len(kernels) <= _FEW:
         return kernels
     return [
@@ -99,7 +99,7 @@ def json(report: TuneReport, how: Presentation) -> str:
 
 
 def head_of(kernel: TunedKernel) -> Iterator[str]:
-    """What a frontier is of, and for which blocks."""
+    """The kernel, and the block size."""
     place = kernel.location
     where = f"{short_path(place.file)}:{place.line}" if place is not None else kernel.input
     registers = count(kernel.natural, "register")
@@ -119,11 +119,11 @@ def head_of(kernel: TunedKernel) -> Iterator[str]:
 
 
 def rows_of(kernel: TunedKernel) -> list[str]:
-    """The table's lines, the head first."""
+    """The table's lines, header first."""
     points = _points(kernel)
     costs = [one.cost for one in points if one.cost]
     least = min(costs, default=1.0)
-    # A bar is full at twice the least cost, or more: small differences look small.
+    # A bar is full at twice the least cost or more, so that small differences look small.
     most = max(2 * least, *costs)
     cells = [_HEAD, *(_row(kernel, one, least, most) for one in points)]
     shown = _columns(kernel, cells[1:])
@@ -134,7 +134,7 @@ def rows_of(kernel: TunedKernel) -> list[str]:
 
 
 def _columns(kernel: TunedKernel, rows: Sequence[Sequence[str]]) -> list[int]:
-    """Those that say something."""
+    """The columns that are informative."""
     idle = set() if kernel.block_from == "best" else {_BLOCK}
     if all(row[_SHARED] == "-" for row in rows):
         idle.add(_SHARED)
@@ -142,7 +142,7 @@ def _columns(kernel: TunedKernel, rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def said_of(kernel: TunedKernel) -> str:
-    """The knee in a sentence."""
+    """The knee as a sentence."""
     best = kernel.best
     if best is None:
         return f"No knee: {kernel.reason}."
@@ -155,14 +155,14 @@ def said_of(kernel: TunedKernel) -> str:
 
 
 def _now(own: TunePoint | None, best: TunePoint) -> str:
-    """What the program's own limit costs, where that is noticed."""
+    """What the program's own limit costs, if the difference is noticeable."""
     if own is None or not own.cost or not best.cost or own.cost <= best.cost * NOTICED:
         return ""
     return f" As compiled now it costs {times(own.cost / best.cost)} as much."
 
 
 def notes_of(report: TuneReport) -> Iterator[str]:
-    """What else is to be said."""
+    """Further remarks."""
     if not report.kernels and not report.failures:
         yield "No kernel was compiled."
     for note in report.notes:
@@ -172,7 +172,7 @@ def notes_of(report: TuneReport) -> Iterator[str]:
 
 
 def name_of(kernel: TunedKernel, point: TunePoint) -> str:
-    """A point's cap as the table has it."""
+    """A point's cap as shown in the table."""
     if point is kernel.own:
         return "own"
     if point.min_blocks is not None:
@@ -205,7 +205,7 @@ def _row(kernel: TunedKernel, one: TunePoint, least: float, most: float) -> tupl
 
 
 def _logarithmic(value: float, least: float, most: float) -> float:
-    """Where a cost is between the least, which has a short bar, and the most."""
+    """The position of a cost on a logarithmic scale; the least cost has a short bar."""
     short = 1 / _COST_BAR
     return short + (1 - short) * math.log(value / least) / math.log(most / least)
 

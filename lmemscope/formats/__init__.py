@@ -1,1 +1,1 @@
-"""Pure parsers: the bytes and texts that the toolchain writes, turned into data."""
+"""Pure parsers: turn the bytes and texts that the toolchain writes into data."""

@@ -1,8 +1,8 @@
-"""What ``bazel aquery`` prints: the commands of a Bazel build, which it keeps in no file.
+"""Parse ``bazel aquery`` output: the commands of a Bazel build, which it stores in no file.
 
 Formats: ``--output=text`` (Bazel's ``ActionGraphTextOutputFormatterCallback``), and
 ``ActionGraphContainer`` of ``analysis_v2.proto`` as ``--output=textproto`` and
-``--output=jsonproto``. Of each action only the command is read.
+``--output=jsonproto``. Only the command of each action is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A command of a build.
+    """A command in a build.
 
     Attributes:
         arguments: its words, the program first; relative paths start at the execution root.
@@ -41,10 +41,10 @@ class Action:
 
 
 def parse_aquery(text: str) -> tuple[Action, ...]:
-    """The actions of an output that have a command.
+    """The actions in an output that have a command.
 
     Raises:
-        ValueError: the text has none of the three forms, or a command cannot be read.
+        ValueError: the text is in none of the three forms, or a command cannot be parsed.
     """
     if text.lstrip()[:1] == "{":
         return tuple(_of_json(json.loads(text, object_pairs_hook=telling_repeated)))
@@ -73,7 +73,7 @@ def _of_json(document: Any) -> Iterator[Action]:
 
 
 def _of_textproto(text: str) -> Iterator[Action]:
-    """Bazel prints one field a line; how it indents them differs from one version to the next."""
+    """Bazel prints one field per line; the indentation differs between versions."""
     words: list[str] = []
     variables: dict[str, str] = {}
     inside: list[str] = []
@@ -98,7 +98,7 @@ def _of_textproto(text: str) -> Iterator[Action]:
 
 
 def _of_text(text: str) -> Iterator[Action]:
-    """An argument a line, quoted for a shell, in ``(exec …)`` except on Windows."""
+    """One argument per line, quoted for a shell, in ``(exec …)`` except on Windows."""
     lines = iter(text.split("\n"))
     variables: tuple[tuple[str, str], ...] = ()
     for line in lines:
@@ -120,7 +120,7 @@ def _of_text(text: str) -> Iterator[Action]:
 
 
 def _unescaped(text: str) -> str:
-    """A string of protobuf's text format, whose escapes stand for bytes."""
+    """A string in protobuf's text format, whose escapes stand for bytes."""
 
     def byte(match: re.Match[bytes]) -> bytes:
         octal, hexadecimal, letter = match.groups()

@@ -1,4 +1,4 @@
-"""``ar`` archives, such as static libraries: names and bytes of their members.
+"""Read ``ar`` archives, such as static libraries: names and bytes of their members.
 
 Layout: ar(5) with GNU's table of long names (``//``) and BSD's names before the data (``#1/N``).
 """
@@ -16,10 +16,10 @@ _TABLES = frozenset({"/", "/SYM64/", "__.SYMDEF", "__.SYMDEF SORTED"})
 
 
 def members(data: memoryview) -> Iterator[tuple[str, memoryview]]:
-    """Name and bytes of each member; tables of names and symbols are left out.
+    """Name and bytes of each member, without the tables of names and symbols.
 
     Raises:
-        FormatError: the archive is damaged; members before the damage have been given.
+        FormatError: the archive is damaged; earlier members have been returned.
     """
     if data[: len(THIN)] == THIN:
         raise FormatError(

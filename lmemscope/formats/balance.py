@@ -1,4 +1,4 @@
-"""How several workers divide what one file holds, without a word between them."""
+"""Divide the parts of one file among several workers without communication."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from lmemscope.model import Share
 
 
 class Balance:
-    """Gives the next part of a file to the worker that has the least to do so far.
+    """Assigns each part of a file to the worker with the least work so far.
 
-    Each worker counts all parts, in the same order, and comes to the same answer.
+    Each worker counts all parts in the same order, and reaches the same result.
 
     Args:
-        share: the worker, and how many there are.
+        share: the worker's number, and the number of workers.
     """
 
     def __init__(self, share: Share) -> None:
@@ -19,10 +19,10 @@ class Balance:
         self._costs = [0] * share.of
 
     def is_own(self, cost: int) -> bool:
-        """Whether the next part is this worker's.
+        """Whether the next part belongs to this worker.
 
         Args:
-            cost: what it takes to read, as bytes of machine code when unpacked.
+            cost: of reading it, as bytes of unpacked machine code.
         """
         worker = self._costs.index(min(self._costs))
         self._costs[worker] += cost

@@ -1,8 +1,8 @@
-"""Convergence barrier registers that a function keeps on the stack for its caller.
+"""Find stack accesses by which a function saves its caller's convergence barrier registers.
 
-``BSSY`` and ``BSYNC`` bring lanes together again by the registers B0 to B15. A function that needs
-those of its caller moves them to registers and stores these on entry; ptxas marks the stores, and
-the loads before the return, as spills, although the function has registers left.
+``BSSY`` and ``BSYNC`` reconverge lanes through the registers B0 to B15. A function that needs those
+of its caller moves them to registers and stores these on entry. ptxas marks the stores, and the
+loads before the return, as spills, although the function has registers left.
 
 The instructions, measured against nvdisasm on sm_75 to sm_120: opcode (bits 0-11) 0x355 is ``BMOV
 R, B`` (R in bits 16-23, B in 24-31), 0x356 is ``BMOV B, R`` (B in bits 24-31, R in 32-39), 0x945 is
@@ -19,21 +19,21 @@ from lmemscope.formats.sites import Site
 _FROM_BARRIER, _TO_BARRIER, _BSSY = 0x355, 0x356, 0x945
 _OPCODE = 0xFFF
 _NEAR = 64
-"""Instructions between such a move and the store or load that belongs to it."""
+"""Maximum number of instructions between such a move and its store or load."""
 _WIDTH = 4
 
 
 def callers_barriers(code: memoryview, begin: int, sites: Iterable[Site]) -> frozenset[int]:
-    """The marked sites of a function that keep its caller's barrier registers.
+    """The marked sites that save or restore the caller's barrier registers.
 
     Args:
         code: of the section.
-        begin: where the function's body begins in it, in bytes.
+        begin: byte offset of the function's body in it.
         sites: the body's.
 
     Returns:
-        Their byte offsets: of stores on entry, before the function has used the barrier itself,
-        and of the loads that bring them back.
+        Their byte offsets: stores on entry, before the function has used the barrier itself, and
+            the loads that restore them.
     """
     marked = [one for one in sites if one.spill_refill and one.width == _WIDTH]
     if not marked:
@@ -76,18 +76,18 @@ def _first_uses(low: Sequence[int]) -> dict[int, int]:
 
 
 def _moved_from(low: Sequence[int], at: int, register: int) -> int | None:
-    """Where a stored register got a barrier register's value, right before."""
+    """Where a stored register received a barrier register's value, just before the store."""
     for before in range(at - 1, max(at - _NEAR, 0) - 1, -1):
         word = low[before]
         if word & _OPCODE == _FROM_BARRIER and word >> 16 & 0xFF == register:
             return before
         if word & _OPCODE == low[at] & _OPCODE and word >> 32 & 0xFF == register:
-            return None  # An earlier store had it; this one has another value.
+            return None  # it belongs to an earlier store; this store has another value
     return None
 
 
 def _moved_to(low: Sequence[int], at: int, register: int) -> int | None:
-    """The barrier register that a loaded register is moved to, right behind."""
+    """The barrier register to which a loaded register is moved, just after the load."""
     for behind in range(at + 1, min(at + _NEAR, len(low))):
         word = low[behind]
         if word & _OPCODE == _TO_BARRIER and word >> 32 & 0xFF == register:

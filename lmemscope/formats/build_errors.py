@@ -1,7 +1,7 @@
-"""Lines of a build's output that say that something failed: compilers' errors and build tools'.
+"""Find errors in build output: those of compilers and of build tools.
 
-Only what stands where such a message begins counts: a warning that speaks of an error, a file or
-a kernel of that name, a source line that is quoted below its message do not.
+Only text in the position of an error message counts. A warning that mentions an error, a file or
+kernel of that name, or a source line quoted below its message, does not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from lmemscope.formats.build_steps import SOURCES
 
 _HINT = re.compile(r"rror|fatal|\*\*\*|FAILED|ERROR|: build stopped|not remade")
-"""Cheap to look for; every failure holds it."""
+"""Cheap pre-filter; every failure contains one of these."""
 
 _ERROR = r"(?:(?:fatal|catastrophic|internal|internal compiler|command-line|general) )*error"
 _CODE = r"(?: *:| +[A-Z]+\d+ *:| +#\d+(?:-D)? *:)"
@@ -37,7 +37,7 @@ _MAKEFILE = re.compile(r"^\S+:\d+: \*\*\* .*Stop\.")
 _NINJA = re.compile(r"^FAILED: (?:\[code=-?\d+\] )?(?P<target>\S+)")
 _ALONE = re.compile(
     rf"^(?:{_ERROR} *:"
-    # cc1plus, g++, clang++-18, ld, nvcc, ptxas and what else says its own name
+    # cc1plus, g++, clang++-18, ld, nvcc, ptxas and other programs that print their name
     rf"|(?!(?:warning|note|remark|info)\b)[\w./+\\-]*(?:\.exe)? *: +{_ERROR}{_CODE}"
     r"|(?:nvcc|ptxas|nvlink|cicc|cudafe\+\+|fatbinary|bin2c)(?:\.exe)? +(?:fatal|error) *:"
     r"|(?:\d+ warnings? and )?\d+ errors? generated"
@@ -54,11 +54,11 @@ _LONGEST = 160
 
 @dataclass(frozen=True, slots=True)
 class BuildError:
-    """A line that says that something failed.
+    """A line that reports a failure.
 
     Attributes:
-        text: the line, cut where it is very long.
-        file: where the error stands; a header, maybe.
+        text: the line, truncated if very long.
+        file: the location of the error; possibly a header.
         compiled: the file whose compilation failed.
         target: what a build tool did not make.
     """
@@ -70,7 +70,7 @@ class BuildError:
 
 
 def error_in(line: str) -> BuildError | None:
-    """The failure that a line tells of, or None.
+    """The failure reported by a line, or None.
 
     Args:
         line: without colours and time stamps.
@@ -89,7 +89,7 @@ def error_in(line: str) -> BuildError | None:
     if found := _NINJA.match(line):
         return BuildError(text, target=found["target"])
     if found := _MAKE.match(line):
-        rule = found["rule"]  # newer ones name the makefile and its line before the target
+        rule = found["rule"]  # newer versions print the makefile and line before the target
         return BuildError(text, target=rule.rpartition(": ")[2] if rule is not None else None)
     if _ALONE.match(line) or _MAKEFILE.match(line):
         return BuildError(text)
@@ -97,7 +97,7 @@ def error_in(line: str) -> BuildError | None:
 
 
 def first_of(errors: Sequence[BuildError]) -> BuildError:
-    """The first that says what is wrong, not only that something is; there has to be one."""
+    """The first that says what is wrong, not only that something is; `errors` is not empty."""
     return next((one for one in errors if one.file is not None), None) or next(
         (one for one in errors if one.target is None), errors[0]
     )
@@ -116,5 +116,5 @@ def failed_files(errors: Sequence[BuildError]) -> tuple[str, ...]:
 
 
 def _stem(file: str) -> str:
-    """``a/foo.cu`` and ``CMakeFiles/x.dir/a/foo.cu.o`` have the same."""
+    """A key that ``a/foo.cu`` and ``CMakeFiles/x.dir/a/foo.cu.o`` share."""
     return PurePosixPath(file.replace("\\", "/")).name.partition(".")[0]

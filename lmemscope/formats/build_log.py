@@ -1,8 +1,8 @@
-"""Build logs: the reports of many compilations in one text, taken apart again.
+"""Separate the reports of many compilations in one build log.
 
-Ninja prints each step with its whole output, so that a step's lines are its own. What make prints
-is one stream; it is read as the steps one after another unless something in it shows that they
-were not. Then no file is named for its kernels, and no kernel for a function that is called.
+Ninja prints each step with its complete output, so the lines of a step belong together. make's
+output is a single stream. It is read as sequential steps unless something in it shows that they
+overlapped; then kernels are not assigned to files, nor called functions to kernels.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from lmemscope.formats.log_stream import Compiled, CompiledModule, Links, LogStr
 
 @dataclass(slots=True)
 class BuildLog:
-    """A build's output, taken apart.
+    """A parsed build log.
 
     Attributes:
-        functions: kernels, and functions of no known kernel, in order of appearance.
-        linked: nvlink's lines by kernel and target; the target is None where it names none.
-            Several that differ: of several links, or mixed up.
-        warnings: ptxas's and nvlink's warnings that name a function, by function.
+        functions: kernels, and functions of unknown kernels, in order of appearance.
+        linked: nvlink's lines by kernel and target; the target is None if it names none. Several
+            different lines come from several links, or were mixed up.
+        warnings: warnings of ptxas and nvlink that name a function, by function.
         other: further lines of ptxas and nvlink.
         sources: files that the build compiled, in order.
-        is_parallel: somewhere, compilations printed between each other's lines.
-        has_report: whether ptxas or nvlink reported anything at all.
+        is_parallel: whether the output of compilations was interleaved somewhere.
+        has_report: whether ptxas or nvlink reported anything.
         archs: of the functions, by name.
-        errors: lines that say that something failed, in order.
-        unreported: what the build compiles and ptxas says nothing of, in words.
+        errors: lines that report a failure, in order.
+        unreported: descriptions of compilations without a ptxas report.
     """
 
     functions: list[Compiled] = field(default_factory=list)
@@ -60,7 +60,7 @@ class BuildLog:
 
 
 def parse_build_log(text: str) -> BuildLog:
-    """Take a build's output apart; any text is one, most hold no report."""
+    """Parse a build's output; any text is accepted, and most contain no report."""
     log = BuildLog()
     said = list(events(text))
     buffered = _is_buffered(said)
@@ -108,10 +108,10 @@ def _close(stream: LogStream, log: BuildLog) -> None:
 
 
 def _is_buffered(said: Sequence[Event]) -> bool:
-    """Whether each counted step stands before its own output, as ninja prints it.
+    """Whether each counted step precedes its own output, as in ninja's log.
 
-    A compilation that asks for a report always prints one, if only of 0 bytes of global memory. So
-    two steps without a report between them were printed as they started.
+    A compilation with ``-v`` always prints a report, if only of 0 bytes of global memory. So two
+    steps without a report between them were printed when they started.
     """
     counted = silent = False
     source: str | None = None
@@ -128,7 +128,7 @@ def _is_buffered(said: Sequence[Event]) -> bool:
 
 
 def _add_named_elsewhere(log: BuildLog) -> None:
-    """Functions that only nvlink or a warning names."""
+    """Add functions that only nvlink or a warning names."""
     known = {one.name for f in log.functions for one in (f, *f.callees)}
     for name, arch in log.linked:
         if name not in known:
@@ -140,7 +140,7 @@ def _add_named_elsewhere(log: BuildLog) -> None:
 
 
 def _fill_architectures(log: BuildLog) -> None:
-    """Functions and links that name no architecture, in a log that names only one."""
+    """Functions and links without an architecture, if the log names only one."""
     named = {f.arch for f in log.functions if f.arch} | {arch for _, arch in log.linked if arch}
     if len(named) == 1:
         (only,) = named
@@ -153,8 +153,8 @@ class LogPart:
     """The functions of one source file and architecture, each once.
 
     Attributes:
-        source, arch: None where the log does not tell.
-        number: 2 where kernels were compiled a second time with other figures, and so on.
+        source, arch: None if the log does not tell.
+        number: 2 for kernels compiled a second time with other figures, and so on.
         functions: kernels and functions, sorted by name.
     """
 
@@ -165,7 +165,7 @@ class LogPart:
 
 
 def parts_of(log: BuildLog) -> tuple[LogPart, ...]:
-    """The log by source file and architecture; equal repetitions count once."""
+    """The log split by source file and architecture; identical repetitions count once."""
     versions: dict[tuple[str | None, str | None, str], list[Compiled]] = defaultdict(list)
     for function in log.functions:
         known = versions[function.source, function.arch, function.name]
@@ -182,7 +182,7 @@ def parts_of(log: BuildLog) -> tuple[LogPart, ...]:
 
 
 def report_of(functions: Iterable[Compiled], log: BuildLog) -> str:
-    """ptxas's and nvlink's lines on some functions as one compilation alone would print them."""
+    """The lines of ptxas and nvlink for some functions, as one compilation would print them."""
     chosen = list(functions)
     lines = [text for f in chosen for text in _warnings(f, log)]
     for function in sorted(chosen, key=lambda f: f.is_entry):
@@ -192,7 +192,7 @@ def report_of(functions: Iterable[Compiled], log: BuildLog) -> str:
             )
         for one in (function, *function.callees):
             if one.is_entry and one.arch is None:
-                continue  # only nvlink knows it
+                continue  # only nvlink reports it
             lines.append(f"ptxas info    : Function properties for {one.name}")
             lines += [f"    {one.stack}"] if one.stack is not None else []
             lines += [f"ptxas info    : {one.used}"] if one.used is not None else []
@@ -205,7 +205,7 @@ def report_of(functions: Iterable[Compiled], log: BuildLog) -> str:
 
 
 def linked_line(function: Compiled, log: BuildLog) -> str | None:
-    """What nvlink says of a kernel, or None where it says nothing, or several things."""
+    """nvlink's line for a kernel; None if there is none, or several different ones."""
     found = log.linked.get((function.name, function.arch))
     if found is None:
         found = log.linked.get((function.name, None), [])

@@ -1,6 +1,6 @@
-"""``build.ninja``: which objects a build links device code from.
+"""Parse ``build.ninja``: which objects a build's device links use.
 
-Grammar: the Ninja manual, "Ninja file reference", as far as CMake's generator writes it: build
+Grammar: the Ninja manual, "Ninja file reference", as far as CMake's generator uses it: build
 statements, their indented bindings, ``$`` escapes. CMake names the rule of a device link after its
 kind and target: ``CUDA_EXECUTABLE_DEVICE_LINKER__app_Release`` (cmNinjaNormalTargetGenerator.cxx).
 """
@@ -44,17 +44,17 @@ class Edge:
 
     @property
     def is_archive(self) -> bool:
-        """Whether it makes a static library."""
+        """Whether it creates a static library."""
         return "_STATIC_LIBRARY_LINKER_" in self.rule
 
 
 def logical_lines(text: str) -> list[str]:
-    """Lines, with what continues one (``$`` at its end) joined to it."""
+    """Lines, joined with their continuations (``$`` at the end)."""
     return _CONTINUED.sub(r"\1", text).splitlines()
 
 
 def parse_build_ninja(text: str) -> tuple[Edge, ...]:
-    """The build statements of a file; what is none is passed over."""
+    """The build statements in a file; anything else is skipped."""
     edges: list[Edge] = []
     current: Edge | None = None
     for line in logical_lines(text):
@@ -72,11 +72,11 @@ def parse_build_ninja(text: str) -> tuple[Edge, ...]:
 
 
 def parse_edge(statement: str, path: Callable[[str], str]) -> Edge | None:
-    """What follows ``build``; None where it is no build statement.
+    """Parse the text after ``build``; None if it is not a build statement.
 
     Args:
         statement: on one line.
-        path: what a path means that is written so.
+        path: expands a path as written.
     """
     outputs = _OUTPUTS.match(statement)
     if outputs is None:
@@ -93,6 +93,6 @@ def _unescaped(word: str) -> str:
 
 
 def _explicit(words: list[str]) -> list[str]:
-    """Those before ``|``, behind which stand implicit ones."""
+    """The words before ``|``, which starts the implicit ones."""
     ends = [at for at, word in enumerate(words) if word in ("|", "||", "|@")]
     return words[: ends[0]] if ends else words

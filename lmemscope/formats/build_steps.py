@@ -1,7 +1,7 @@
-"""Lines of a build's output that say what is compiled next: commands, and what builds print.
+"""Recognise lines of build output that start a step: commands, and progress messages.
 
-A build tool prints a line as it starts a step, or (ninja) as one has ended and its output follows.
-Only what such lines say is read here; `build_log` decides what follows from their order.
+A build tool prints a line when it starts a step, or (ninja) when one has ended and its output
+follows. Only the lines are interpreted here; `build_log` interprets their order.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _NO_COMPILATION = frozenset(
     "-dryrun --help --version".split()
 )
 SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
-"""Endings of what build commands compile, in lower case."""
+"""Endings of the files that build commands compile, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a build that begins, or whose output follows.
+    """A build step that starts, or whose output follows.
 
     Attributes:
-        language: ``CUDA``, another language of CMake's, or None where it compiles nothing.
-        source: the one file that it compiles, or None.
-        archs: that its command names; empty where it names none.
-        relocatable: whether its command asks for relocatable device code.
-        counted: ``[3/40]`` stands before it: ninja prints such a step with its whole output.
+        language: ``CUDA``, another of CMake's languages, or None if it compiles nothing.
+        source: the only file it compiles, or None.
+        archs: named in its command; may be empty.
+        relocatable: whether its command requests relocatable device code.
+        counted: whether ``[3/40]`` precedes it: ninja prints such a step with its complete output.
     """
 
     language: str | None
@@ -66,7 +66,7 @@ class Step:
 
 
 def step_in(line: str) -> Step | None:
-    """The step that a line tells of, or None for all other lines.
+    """The step that a line announces, or None.
 
     Args:
         line: without colours and time stamps.
@@ -92,15 +92,15 @@ def _cmake(text: str) -> Step | None:
     place = _CMAKE_PLACE.match(target)
     if language != "CUDA" or place is None:
         return Step(language)
-    # CMake writes `__` for `..` in the names of objects.
+    # CMake writes `__` for `..` in object names.
     inner = "/".join(".." if part == "__" else part for part in place["file"].split("/"))
     return Step(language, _joined(place["above"], inner))
 
 
 def _command(text: str) -> Step | None:
-    """A compiler's command, as make, ``ninja -v``, ``nvcc -v`` or a shell with ``set -x`` print it.
+    """A compiler command as printed by make, ``ninja -v``, ``nvcc -v`` or a shell with ``set -x``.
 
-    ``nvcc -v`` prints no command of nvcc's, but those that it runs.
+    ``nvcc -v`` prints the commands that it runs, not its own.
     """
     match = _COMPILER.search(text)
     if match is None or not _runs(text, match):
@@ -119,7 +119,7 @@ def _command(text: str) -> Step | None:
 
 
 def _runs(text: str, match: re.Match[str]) -> bool:
-    """Whether the compiler's name stands where a command's does, not in a sentence about it."""
+    """Whether the compiler's name is in the position of a command, not in a sentence about it."""
     rest = text[match.end() :]
     return " -" in f" {rest}" or any(f"{ending}" in rest for ending in (".cu", ".ptx"))
 
@@ -137,7 +137,7 @@ def _words(text: str) -> list[str]:
 
 
 def _compiled(words: list[str]) -> list[str]:
-    """Files that a command compiles for the device; none for a link."""
+    """Files that a command compiles for the device; empty for a link."""
     found: list[str] = []
     as_cuda = any(
         word in ("-xcu", "--x=cu") or (word == "-x" and after == "cu")
@@ -158,7 +158,7 @@ def _compiled(words: list[str]) -> list[str]:
 
 
 def _said(text: str) -> Step | None:
-    """``Compiling foo.cu``, or a file's name alone, as nvcc prints it on Windows."""
+    """``Compiling foo.cu``, or only a file name, as nvcc prints it on Windows."""
     if _FILE_ALONE.match(text.strip()):
         return Step("CUDA", text.strip())
     match = _SAID.match(text)
@@ -168,7 +168,7 @@ def _said(text: str) -> Step | None:
 
 
 def _joined(above: str, file: str) -> str:
-    """A path below another, without ``.`` and ``a/..``; absolute ones stay as they are."""
+    """A path below another, without ``.`` and ``a/..``; absolute paths are unchanged."""
     parts: list[str] = []
     path = PurePosixPath(above) / file if above else PurePosixPath(file)
     for part in path.parts:
@@ -180,7 +180,7 @@ def _joined(above: str, file: str) -> str:
 
 
 def is_same_file(one: str | None, other: str | None) -> bool:
-    """Whether two spellings may be of one file: a build's message shortens a command's path."""
+    """Whether two spellings may be the same file: messages shorten a command's path."""
     if one is None or other is None:
         return False
     shorter, longer = sorted((PurePosixPath(one).parts, PurePosixPath(other).parts), key=len)

@@ -1,7 +1,7 @@
-"""``LDL``/``STL`` instructions decoded from machine code of sm_50 to sm_62.
+"""Decode ``LDL``/``STL`` instructions in machine code of sm_50 to sm_62.
 
-Instructions are 8 bytes, in bundles of three behind a control word of 8 bytes. The encoding is not
-documented by NVIDIA; every field here was measured against nvdisasm 12.4 (see
+Instructions are 8 bytes, in bundles of three after a control word of 8 bytes. NVIDIA does not
+document the encoding; every field here was measured against nvdisasm 12.4 (see
 docs/how-it-works.md, "Reading machine code").
 
 Bits 0-7 data register, 8-15 address register (255 is ``RZ``), 16-19 guard predicate (7 is
@@ -14,7 +14,7 @@ from lmemscope.formats.sites import RZ, WIDTHS, Site
 
 _WORD = 8
 _BUNDLE = 4
-"""Words of a bundle, its control word included."""
+"""Words per bundle, including the control word."""
 _OPCODE = 51
 _LDL, _STL = 0xEF40 >> 3, 0xEF50 >> 3
 _ALWAYS = 7

@@ -1,7 +1,7 @@
-"""The commands of CMake's Makefiles: ``build.make`` and ``flags.make`` of a target.
+"""Read the commands in CMake's Makefiles: ``build.make`` and ``flags.make`` of a target.
 
-As cmMakefileTargetGenerator.cxx writes them: a recipe is ``cd DIRECTORY && COMMAND``, or the
-command alone in the top directory, with variables of ``flags.make`` for the options of all sources.
+As cmMakefileTargetGenerator.cxx writes them: a recipe is ``cd DIRECTORY && COMMAND``, or only the
+command in the top directory, with variables from ``flags.make`` for options common to all sources.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _CHANGED = re.compile(r"cd (?:[^\s&\"]+|\"[^\"]+\") && ")
 
 
 def commands(build: str, flags: str) -> tuple[str, ...]:
-    """The commands of a target's recipes, with the values of its variables.
+    """The commands in a target's recipes, with variables expanded.
 
     Args:
         build: text of ``build.make``.

@@ -1,4 +1,4 @@
-"""CMake's File API: the targets of a build, their CUDA sources and what they link.
+"""Read CMake's File API: the targets of a build, their CUDA sources and what they link.
 
 Format: cmake-file-api(7), "codemodel version 2" and its "target" objects.
 """
@@ -21,8 +21,8 @@ class Target:
         id: unique in the build.
         name: of the target.
         is_linked: whether building it links, so that device code is linked too.
-        is_static: a static library or a set of objects, whose code goes into others.
-        sources: that are compiled as CUDA, as written: absolute, or below the source directory.
+        is_static: whether it is a static or object library, whose code is linked into others.
+        sources: compiled as CUDA, as written: absolute, or below the source directory.
         dependencies: ids.
     """
 
@@ -35,10 +35,10 @@ class Target:
 
 
 def codemodel_of(index: bytes) -> str | None:
-    """Name of the codemodel's file that a reply's index names, or None.
+    """Name of the codemodel file in a reply's index, or None.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     document = json.loads(index)
     objects = document.get("objects") if isinstance(document, dict) else None
@@ -50,10 +50,10 @@ def codemodel_of(index: bytes) -> str | None:
 
 
 def targets_of(codemodel: bytes) -> tuple[str, tuple[str, ...]]:
-    """The source directory, and the names of the files of the first configuration's targets.
+    """The source directory, and the target file names of the first configuration.
 
     Raises:
-        ValueError: it is no JSON, or no codemodel.
+        ValueError: it is not JSON, or not a codemodel.
     """
     document = json.loads(codemodel)
     try:
@@ -65,10 +65,10 @@ def targets_of(codemodel: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def target_of(document: bytes) -> Target:
-    """A target.
+    """Parse a target.
 
     Raises:
-        ValueError: it is no JSON, or no target.
+        ValueError: it is not JSON, or not a target.
     """
     read = json.loads(document)
     try:

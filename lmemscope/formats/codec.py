@@ -1,14 +1,13 @@
-"""JSON of our own, typed and checked: reports, baselines, the records of the store.
+r"""Typed, validated JSON for lmemscope's own reports, baselines and store records.
 
-A document's structure is a ``msgspec.Struct``; its fields in their order are the
-document. What is read is checked against it field by field: a wrong type, a missing field or a word
-that is none of the vocabulary is refused, naming the place; a field that the structure does not
-have is passed over, so that fields can be added.
+A document's structure is a ``msgspec.Struct``; its fields, in order, are the document. Input is
+validated field by field: a wrong type, a missing field or a word outside the vocabulary is
+rejected, naming the place. Unknown fields are ignored, so that fields can be added.
 
-Strings: JSON is UTF-8, but the name of a file may be no UTF-8, and Python holds its bytes as
-surrogates. A surrogate is written as U+001A (SUBSTITUTE) and the four hexadecimal digits of its
-code point, ``\\u001aDCE9`` for the byte E9; a U+001A that would read as one is written
-``\\u001a001A``. Nothing else is changed, and reading undoes it.
+Strings: JSON is UTF-8, but a file name may not be, and Python represents its bytes as surrogates. A
+surrogate is written as U+001A (SUBSTITUTE) and the four hexadecimal digits of its code point,
+``\u001aDCE9`` for the byte E9; a U+001A that would look like one is written ``\u001a001A``. Nothing
+else is changed, and reading reverses it.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ T = TypeVar("T")
 _SHOWN = 300
 _ESCAPED = re.compile("\x1a(001A|D[89A-F][0-9A-F]{2})")
 _TO_ESCAPE = re.compile("[\ud800-\udfff]|\x1a(?=001A|D[89A-F][0-9A-F]{2})")
-# No size or count is longer; what is must not reach those who divide by it.
+# No size or count is longer; longer numbers must not reach code that divides by them.
 _DIGITS = 19
 _MANY_DIGITS = b"0" * (_DIGITS + 1)
 _DIGITS_AS_ZEROS = bytes(ord("0" if chr(byte).isdecimal() else " ") for byte in range(256))
 _ODD = re.compile(rb"\\u(?:001[aA]|[dD][89a-fA-F])")
-# Other writers of JSON escape surrogates; in pairs they are characters, alone they are bytes.
+# Other JSON writers escape surrogates; pairs are characters, single ones are bytes.
 _JSON_ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|u(?P<alone>[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -54,7 +53,7 @@ def encode(value: object) -> bytes:
 
 
 def pretty(value: object) -> str:
-    """A structure as a file for people: indented, with the last line ended."""
+    """A structure as a file for people: indented, with a final newline."""
     return indented(encode(value))
 
 
@@ -64,16 +63,16 @@ def indented(data: bytes) -> str:
 
 
 def ascii_line(value: object) -> str:
-    """A structure in one line of ASCII, for files that are compared line by line."""
-    # msgspec writes UTF-8 only.
+    """A structure in one line of ASCII, for files that are compared by line."""
+    # msgspec writes only UTF-8.
     return json.dumps(msgspec.json.decode(encode(value)))
 
 
 def decode(data: bytes, structure: type[T]) -> T:
-    """A structure out of JSON.
+    """Parse JSON into a structure.
 
     Raises:
-        FormatError: it is no JSON, or not of this structure; the message names the place.
+        FormatError: it is not JSON, or does not match the structure; the message names the place.
     """
     try:
         if _ODD.search(data) is None and _MANY_DIGITS not in data.translate(_DIGITS_AS_ZEROS):
@@ -89,19 +88,19 @@ def decode(data: bytes, structure: type[T]) -> T:
 
 
 def shaped(kind: type[S], *sources: object, **given: Any) -> S:
-    """A document out of the model or the model out of a document, where the two are laid out alike.
+    """Convert between model and document structures that share field names.
 
-    Every field of ``kind`` is in ``given`` or, by name, in one of the sources; a field that is in
-    none is an error, whether it has a default or not. So no field is lost on the way. None is left
-    out of a document where the field may be absent; what is absent has its default in the model.
+    Every field of ``kind`` must be in ``given`` or in one of the sources, whether it has a default
+    or not, so that none is lost. None is omitted from a document if the field is optional; absent
+    fields have their default in the model.
 
     Args:
         kind: a ``msgspec.Struct``.
-        sources: the first that has a field counts.
-        given: fields that are laid out in another way.
+        sources: the first one that has a field counts.
+        given: fields that are represented differently.
 
     Raises:
-        AttributeError: nothing has a field.
+        AttributeError: a field is nowhere.
     """
     first = len(kind.__struct_fields__) - len(kind.__struct_defaults__)
     for place, name in enumerate(kind.__struct_fields__):
@@ -120,7 +119,7 @@ def shaped(kind: type[S], *sources: object, **given: Any) -> S:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """The same lists and dictionaries with every string changed; no number may be too large."""
+    """The same lists and dictionaries with every string converted; rejects huge numbers."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -146,6 +145,6 @@ def _alone(match: re.Match[bytes]) -> bytes:
 
 
 def printable(text: str) -> str:
-    """Words out of a file that nobody vouches for, fit for a terminal."""
+    """Text from an untrusted file, made safe for a terminal."""
     shown = "".join(letter if letter.isprintable() else "?" for letter in text)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"

@@ -1,7 +1,8 @@
-"""Files that hold device code inside: host objects, archives and packages, however nested.
+"""Find device code in host objects, archives and packages, however nested.
 
-Nothing is written to disk, and names of members are only shown. What a file unpacks to is bounded
-by its own size (`Budget`), so that no file takes much more memory or time than an honest one.
+Nothing is written to disk, and member names are only displayed. The unpacked size is limited in
+relation to the file's size (`Budget`), so that no file takes much more memory or time than a normal
+one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from lmemscope.formats.inflate import open_member
 from lmemscope.model import ALL_IMAGES
 
 HEAD = 64
-"""First bytes of a file by which its kind is told."""
+"""Number of leading bytes that identify a file's kind."""
 _ELF, _ZIP, _ZSTD = b"\x7fELF", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"
 _EMPTY_ZIP = b"PK\x05\x06"
 _EM_CUDA = 190
@@ -36,46 +37,46 @@ _EMBEDDED = (
     re.compile(re.escape(fatbin.MAGIC) + rb"\x01\0"),
     re.compile(rb"\x7fELF\x02\x01[\s\S]{12}\xbe\0"),
 )
-"""How fat binaries and cubins begin; a search for either is several times as fast as for both."""
+"""How fat binaries and cubins begin; searching for each separately is several times faster."""
 _TEXTS = (".ptx", ".cu", ".py")
 _PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".zst")
 _DEEPEST = 4
 _CHUNK = 1 << 20
 LARGE = 64 << 20
-"""Bytes of a package's member that is not held in memory: of it only device code is."""
+"""A package member larger than this, in bytes, is not held in memory; only its device code is."""
 WINDOW = 8 << 20
-"""Bytes of it that are read at once."""
+"""Number of bytes of such a member read at once."""
 _FATBIN_HEAD = struct.Struct("<4sHHQ")
 _PLAUSIBLE = 1 << 40
-"""Bytes of a fat binary that is taken for a damaged one: more are no size, but other data."""
+"""A damaged fat binary may claim up to this many bytes; larger values are other data."""
 _RATIO, _SPARE = 64, 128 << 20
-"""Bytes that a file may unpack to for each of its own, and bytes more: large libraries in packages
-have 25 for each."""
+"""Maximum unpacked bytes per byte of the file, plus a constant: large libraries in packages reach
+25."""
 _MOST_MEMBERS = 1 << 18
 _PARTS = 16
-"""A package's member that is larger than such a part of what each worker reads is large."""
+"""A package member is large if it exceeds this fraction of each worker's share."""
 _COMPRESSIBLE = 2
-"""Host code takes less than half of its bytes in a package: torch's a quarter, its device code
-three quarters."""
+"""Host code compresses below this ratio: torch's to a quarter, its device code to three quarters.
+"""
 _COST_OF_TEXT, _COST_OF_MEMBER = 10, 8192
-"""Of a text's byte and of any member, in bytes of machine code: words of Python texts are searched
-for, and each member is opened."""
+"""Cost of a byte of text, and of any member, in bytes of machine code: Python texts are searched
+for words, and each member is opened."""
 
 Kind = Literal["cubin", "host", "fatbin", "archive", "zip", "tar.zst"]
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The device code of one file.
+    """The device code in one file.
 
     Attributes:
-        path: members on the way to it, joined by slashes; empty for the input itself.
-        fatbins: the images of each of its fat binaries, in file order.
-        problem: why it could not be read, or not to its end; None where it was.
-        text: of a file that may hold kernels as text, by its name, its bytes.
+        path: nested member names, joined by slashes; empty for the input itself.
+        fatbins: the images in each of its fat binaries, in file order.
+        problem: why it could not be read completely; None if it was.
+        text: the content of a file that may contain kernels as text, judging by its name.
         packed: whether it is an archive that is not unpacked.
-        member: place in the package of the member that it is in, or that is it; else 0.
-        is_alone: whether this worker alone reads all of that member.
+        member: index of the package member that contains it; else 0.
+        is_alone: whether this worker reads all of that member.
     """
 
     path: str
@@ -93,12 +94,12 @@ class Images:
 
 
 def budget_for(size: int) -> Budget:
-    """What an input of a size may unpack to."""
+    """The unpacking budget for an input of a given size."""
     return Budget(_RATIO * size + _SPARE)
 
 
 def kind_of_head(head: bytes) -> Kind | None:
-    """What a file is by its first bytes; None for what holds no device code."""
+    """A file's kind by its first bytes; None for files without device code."""
     if head.startswith(_ELF):
         return "cubin" if int.from_bytes(head[18:20], "little") == _EM_CUDA else "host"
     if head.startswith(fatbin.MAGIC):
@@ -113,13 +114,13 @@ def kind_of_head(head: bytes) -> Kind | None:
 def read_images(
     data: memoryview, budget: Budget, path: str = "", depth: int = 0
 ) -> Iterator[Images]:
-    """The device code of a file in memory, file by file; what is damaged is a problem beside it.
+    """The device code of a file in memory, one file at a time; damage is recorded as a problem.
 
     Args:
         data: of the file.
         budget: what may still be unpacked.
         path: of the file within the input.
-        depth: containers around it.
+        depth: number of enclosing containers.
     """
     try:
         kind = kind_of_head(bytes(data[:HEAD]))
@@ -160,12 +161,12 @@ def _host(data: memoryview, path: str) -> Iterator[Images]:
 
 
 def _embedded(data: memoryview, path: str) -> Iterator[Images]:
-    """Fat binaries and cubins among other data, as ``bin2c`` and ``.incbin`` put them there."""
+    """Fat binaries and cubins embedded in other data, as by ``bin2c`` and ``.incbin``."""
     end = 0
     found = (pattern.finditer(data) for pattern in _EMBEDDED)
     for match in heapq.merge(*found, key=lambda match: match.start()):
         if match.start() < end:
-            continue  # A cubin of the fat binary before.
+            continue  # part of the previous fat binary
         content = data[match.start() :]
         if match[0].startswith(fatbin.MAGIC):
             read = fatbin.read_first(content)
@@ -196,13 +197,13 @@ def read_zip(
     depth: int = 0,
     balance: Balance | None = None,
 ) -> Iterator[Images]:
-    """The device code of a package's members, each read into memory by itself.
+    """The device code in a package's members, each read into memory separately.
 
     Args:
         stream: of the package.
-        budget, path, depth: as of `read_images`.
-        balance: what this worker reads, where several read the package. Only large members with
-            device code are read by all of them, each for images of its own.
+        budget, path, depth: as for `read_images`.
+        balance: what this worker reads, if several share the package. Large members with device
+            code are read by all of them, each for its own images.
     """
     balance = balance if balance is not None else Balance(ALL_IMAGES)
     try:
@@ -218,14 +219,15 @@ def read_zip(
         if is_own.get(place, True):
             for images in _read_member(package, member, budget, path, depth):
                 yield replace(images, member=place, is_alone=place in is_own)
-                del images  # before the next file is there
+                del images  # free them before reading the next file
 
 
 def _own_members(members: Sequence[zipfile.ZipInfo], balance: Balance) -> dict[int, bool]:
-    """Whether this worker reads a package's members that one worker alone reads, by their place.
+    """For members read by a single worker, by index, whether it is this worker.
 
-    They share what is large and hardly compresses, for device code is packed already: how long it
-    takes depends on its kernels. The costliest of the others is given away first.
+    Large members that hardly compress are shared by all workers: they are mostly device code, which
+    is already packed, and their cost depends on the kernels. The costliest others are assigned
+    first.
     """
     workers = balance.share.of
     large = sum(member.compress_size for member in members) // (workers * _PARTS)
@@ -240,7 +242,7 @@ def _own_members(members: Sequence[zipfile.ZipInfo], balance: Balance) -> dict[i
 
 
 def _cost(member: zipfile.ZipInfo) -> int:
-    """What it takes to read a member that one worker alone reads, as of `Balance`."""
+    """The cost of a member read by a single worker, as for `Balance`."""
     per_byte = _COST_OF_TEXT if _is_text(member.filename) else 1
     return _COST_OF_MEMBER + member.file_size * per_byte
 
@@ -248,7 +250,7 @@ def _cost(member: zipfile.ZipInfo) -> int:
 def _read_member(
     package: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget, path: str, depth: int
 ) -> Iterator[Images]:
-    """The device code of a member of a package."""
+    """The device code in a package member."""
     below = _below(path, member.filename)
     try:
         with open_member(package, member) as content:
@@ -277,7 +279,7 @@ def _read_member(
 
 
 def _is_told(name: str) -> bool:
-    """Whether a file that is no binary may hold device code, by its name."""
+    """Whether a file that is not a binary may contain device code, by its name."""
     return _is_text(name) or name.lower().endswith(_PACKED)
 
 
@@ -290,8 +292,8 @@ _ZIP_ERRORS = (
     zipfile.LargeZipFile,
     EOFError,
     OSError,
-    ValueError,  # a negative seek; UnicodeDecodeError
-    RuntimeError,  # an encrypted member; NotImplementedError
+    ValueError,  # a negative seek, or UnicodeDecodeError
+    RuntimeError,  # an encrypted member, or NotImplementedError
     zlib.error,
     struct.error,
 )
@@ -304,7 +306,7 @@ def _problem(stage: str, error: Exception) -> FormatError:
 
 
 def _whole(content: IO[bytes], head: bytes, size: int) -> memoryview:
-    """All bytes of a member, in memory that is taken once."""
+    """All bytes of a member, in a single allocation."""
     data = bytearray(size)
     data[: len(head)] = head
     view, position = memoryview(data), len(head)
@@ -314,13 +316,15 @@ def _whole(content: IO[bytes], head: bytes, size: int) -> memoryview:
             raise FormatError("zip", "it is cut off")
         view[position : position + len(chunk)] = chunk
         position += len(chunk)
-    content.read(1)  # to the end, where its checksum is compared
+    content.read(1)  # to the end, where the checksum is verified
     return view
 
 
 def _streamed(content: IO[bytes], head: bytes, size: int, path: str) -> Iterator[Images]:
-    """The device code of a large library, found by how it begins: where its sections lie stands at
-    the end of the file, and each of several workers would hold all of it until then.
+    """The device code in a large library, found by its magic bytes.
+
+    The section table is at the end of the file, and reading up to it would make each worker hold
+    the whole file.
     """
     window = _Window(content, head, size)
     while window.more():
@@ -345,11 +349,11 @@ def _streamed(content: IO[bytes], head: bytes, size: int, path: str) -> Iterator
                 passed = len(cubin)
                 yield Images(path, ((Entry("cubin", 0, (0, 0), cubin, passed, None),),))
         window.at += passed
-    content.read(1)  # to the end, where its checksum is compared
+    content.read(1)  # to the end, where the checksum is verified
 
 
 def _next_embedded(data: bytes, at: int) -> re.Match[bytes] | None:
-    """How the first fat binary or cubin begins in some data, from a place on."""
+    """The next magic bytes of a fat binary or cubin, from a position on."""
     fatbins, cubins = _EMBEDDED
     found = fatbins.search(data, at)
     if found is None:
@@ -358,11 +362,11 @@ def _next_embedded(data: bytes, at: int) -> re.Match[bytes] | None:
 
 
 class _Window:
-    """The part of a stream that is looked at.
+    """The current part of a stream.
 
     Attributes:
-        data: bytes that were read and not passed yet, and some before them.
-        at: place in them that is looked at.
+        data: bytes read and not yet passed, and some before them.
+        at: current position in them.
     """
 
     def __init__(self, content: IO[bytes], head: bytes, size: int) -> None:
@@ -370,17 +374,17 @@ class _Window:
         self.data, self.at = head, 0
 
     def more(self) -> bool:
-        """Read on where little is left; whether there is something to look at."""
+        """Read more if little is left; return whether there is data."""
         if len(self.data) - self.at <= HEAD:
             self._fill(WINDOW)
         return len(self.data) - self.at > HEAD
 
     def skip(self, place: int) -> None:
-        """Go on at a place in the bytes, but never back."""
+        """Advance to a position; never moves back."""
         self.at = max(self.at, place)
 
     def take(self, size: int) -> memoryview:
-        """The next bytes; fewer where the stream ends before."""
+        """The next bytes; fewer at the end of the stream."""
         self._fill(size)
         return memoryview(self.data)[self.at : self.at + size]
 
@@ -401,7 +405,7 @@ class _Window:
 def _tar(
     content: IO[bytes], budget: Budget, path: str, depth: int, head: bytes = b""
 ) -> Iterator[Images]:
-    """The device code of a tar archive packed by zstd, as in ``.conda`` packages."""
+    """The device code in a zstd-compressed tar archive, as in ``.conda`` packages."""
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
@@ -426,7 +430,7 @@ def _tar(
 
 
 def _rest(file: IO[bytes], start: bytes) -> memoryview:
-    """All bytes of a file, whose size nobody vouches for, in memory that grows with them."""
+    """All bytes of a file of unknown size, in memory that grows as needed."""
     data = bytearray(start)
     while chunk := file.read(_CHUNK):
         data += chunk
@@ -443,17 +447,17 @@ def _metered(read: Callable[[int], bytes], budget: Budget) -> Callable[[int], by
 
 
 class _Joined(io.RawIOBase):
-    """A stream of bytes that were read already and of those that follow."""
+    """Bytes that were already read, followed by the rest of the stream."""
 
     def __init__(self, head: bytes, read: Callable[[int], bytes]) -> None:
         self._head, self._read = head, read
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most a chunk where all are asked for."""
+        """The next bytes; a chunk at most if all are requested."""
         size = _CHUNK if size < 0 else size
         given, self._head = self._head[:size], self._head[size:]
         return given or self._read(size)

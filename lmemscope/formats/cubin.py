@@ -1,8 +1,8 @@
-"""A cubin read straight from its ELF sections: kernels, registers, frames, local-memory sites.
+"""Read a cubin from its ELF sections: kernels, registers, frames, local memory sites.
 
-No disassembler is started for this. Record formats of ``.nv.info`` are not documented by NVIDIA;
-the meanings used here were measured against ptxas, cuobjdump and nvdisasm (see
-docs/how-it-works.md, "Reading machine code").
+No disassembler is started. NVIDIA does not document the record formats of ``.nv.info``; their
+meaning was measured against ptxas, cuobjdump and nvdisasm (see docs/how-it-works.md, "Reading
+machine code").
 """
 
 from __future__ import annotations
@@ -37,41 +37,41 @@ from lmemscope.model import KernelKind
 
 _EM_CUDA = 190
 ENTRY = 0x10
-"""Bit of a symbol's ``st_other`` that tells a kernel."""
+"""Bit of a symbol's ``st_other`` that marks a kernel."""
 _FORMAT_SIZED = 4
 _INFO_RECORD = struct.Struct("<BBH")
 REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE = 0x2F, 0x11, 0x12
 """Attributes of ``.nv.info``, each with a symbol and a number."""
 _MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
 _MAX_THREADS, _REQUIRED_THREADS, _DIMENSIONS = 0x05, 0x10, 12
-"""Attributes of a kernel, each with three dimensions of 4 bytes."""
+"""Attributes of a kernel, each with three 4-byte dimensions."""
 _LARGEST_BLOCK, _LARGEST_SHARED = 1024, 1 << 20
 _RESERVED, _RESERVED_FROM = 1024, 90
 _ANNOTATED = bytes((_FORMAT_SIZED, _ANNOTATIONS))
 _SPILL_REFILL = 1
 UNKNOWN_STACK = 0xFFFFFFFF
-"""As a value of `MIN_STACK_SIZE`: not statically known."""
+"""Value of `MIN_STACK_SIZE` for a stack that is not statically known."""
 LARGEST_FRAME = 1 << 20
-"""Bytes; twice what a thread can have of local memory. What a file calls larger is not laid out."""
+"""In bytes; twice the maximum local memory of a thread. Larger frames are not laid out."""
 _FIRST_SM, _FIRST_WIDE_SM = 50, 70
-"""Architectures: the first that is read, and the first with instructions of 16 bytes."""
+"""The first supported architecture, and the first with 16-byte instructions."""
 _SHARED, _SPARE = 16, 1024
-"""How often a site may be in a function's range on average, and more of a few sites."""
+"""Average number of functions whose range may contain a site, and an allowance for few sites."""
 _MARKING, _MOST_MARKS = (12, 6), 8192
-"""The first toolkit whose ptxas marks spills, and how many marks a record has no room for."""
+"""The first toolkit whose ptxas marks spills, and the number of marks that exceeds a record."""
 _RELEASE = re.compile(rb"Cuda compilation tools, release [\d.]+, V(\d{1,9}\.\d{1,9}\.\d{1,9})")
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
 class FunctionRecord(Struct, frozen=True):
-    """What a cubin's tables say of a kernel or function, without a look at its code.
+    """A kernel or function as described by a cubin's tables, without its code.
 
     Attributes:
         name: mangled.
         kind: ``entry`` or ``function``.
         section: its code.
         symbol: its own.
-        registers, stack_frame, min_stack, stack_known: as `CubinFunction` has them.
+        registers, stack_frame, min_stack, stack_known: as in `CubinFunction`.
     """
 
     name: str
@@ -85,26 +85,27 @@ class FunctionRecord(Struct, frozen=True):
 
 
 class CubinFunction(Struct, frozen=True):
-    """A body of code: the kernel's own, or a function that was not inlined into it.
+    """A body of code: a kernel's own, or a function that was not inlined into it.
 
     Attributes:
-        name: mangled; of a function inside a kernel's section, without the ``$kernel$`` prefix.
+        name: mangled; for a function inside a kernel's section, without the ``$kernel$`` prefix.
         kind: ``entry`` or ``function``.
         section: name of the code section.
-        start, end: byte offsets in the section; a kernel's own body is what no other claims.
-        registers, stack_frame: from ``.nv.info``; None where it has no record.
-        min_stack: minimum stack in bytes per thread, None where not recorded or not known.
-        stack_known: False where the cubin says that the depth is not statically known.
-        max_registers: register cap that the kernel was compiled under, or None.
-        shared_spills: instructions marked as spills that are no ``LDL``/``STL``: registers spilled
+        start, end: byte offsets in the section; a kernel's own body is what no other function
+            claims.
+        registers, stack_frame: from ``.nv.info``; None without a record.
+        min_stack: minimum stack in bytes per thread; None if not recorded or unknown.
+        stack_known: False if the cubin says that the depth is not statically known.
+        max_registers: register cap of the compilation, or None.
+        shared_spills: number of marked instructions other than ``LDL``/``STL``: registers spilled
             to shared memory.
         sites: every ``LDL``/``STL`` of this body, in address order.
         callees: functions inside this kernel's section, in address order.
-        stack_alignment: bytes that it aligns its stack pointer to, for objects that need more than
-            callers give; None where it leaves it as it is.
-        max_threads: threads of a block at most, by ``__launch_bounds__``; None without, and where
-            the cubin names more than any block has.
-        shared: bytes of static shared memory of a kernel; None where a linker lays it out.
+        stack_alignment: alignment of its stack pointer in bytes, if its objects need more than
+            callers provide; None if unchanged.
+        max_threads: maximum threads per block, from ``__launch_bounds__``; None without, or if the
+            value is impossible.
+        shared: static shared memory of a kernel in bytes; None if a linker lays it out.
         is_marked: whether ptxas has marked every spill in its section.
     """
 
@@ -128,14 +129,14 @@ class CubinFunction(Struct, frozen=True):
 
     @property
     def all_sites(self) -> tuple[Site, ...]:
-        """Sites of the whole section: this body's and its callees'."""
+        """Sites in the whole section: this body's and its callees'."""
         if not self.callees:
             return self.sites
         found = [*self.sites, *(site for callee in self.callees for site in callee.sites)]
         return tuple(sorted(found, key=attrgetter("pc")))
 
     def body_at(self, pc: int) -> CubinFunction:
-        """Whose code an instruction of the section is: a callee's, or this one's own."""
+        """The function whose code an instruction in the section is: a callee, or this one."""
         for callee in self.callees:
             if callee.start <= pc < callee.end:
                 return callee
@@ -143,15 +144,15 @@ class CubinFunction(Struct, frozen=True):
 
 
 class Cubin:
-    """A cubin; each function is decoded when it is first asked for.
+    """A cubin; each function is decoded on first use.
 
     Attributes:
         elf: the file.
         arch: its architecture.
-        is_wide: whether its instructions have 16 bytes.
+        is_wide: whether its instructions are 16 bytes.
 
     Raises:
-        FormatError: not a cubin, cut off, or of an architecture with another instruction format.
+        FormatError: not a cubin, truncated, or for an architecture with another instruction format.
     """
 
     def __init__(self, data: bytes | memoryview | ElfFile) -> None:
@@ -177,7 +178,7 @@ class Cubin:
 
     @cached_property
     def records(self) -> Mapping[str, FunctionRecord]:
-        """What the tables say of each code section, by its function's name, in section order."""
+        """The table records of each code section, by function name, in section order."""
         found: dict[str, FunctionRecord] = {}
         for record in self._find_records():
             found.setdefault(record.name, record)
@@ -189,19 +190,19 @@ class Cubin:
         return tuple(map(self.function, self.records))
 
     def function(self, name: str) -> CubinFunction:
-        """A function by its mangled name, decoded as far as local memory wants it.
+        """A function by its mangled name, decoded as needed for local memory.
 
         Raises:
-            FormatError: functions inside its section overlap beyond measure.
+            FormatError: functions inside its section overlap excessively.
         """
         if name not in self._functions:
             self._functions[name] = self._decode(self.records[name])
         return self._functions[name]
 
     def is_clean(self, record: FunctionRecord) -> bool:
-        """Whether a function has no local memory: no ``LDL``/``STL``, no spills, and no stack.
+        """Whether a function has no local memory: no ``LDL``/``STL``, no spills and no stack.
 
-        The minimum stack counts what it calls; one that is not known is no proof.
+        The minimum stack includes callees; if it is unknown, the result is False.
         """
         return (
             not record.stack_frame
@@ -228,7 +229,7 @@ class Cubin:
 
     @cached_property
     def ptx_lines(self) -> dict[str, list[InlinedLine]]:
-        """Lines of the PTX text that each instruction comes from, by code section."""
+        """Lines of the PTX text for each instruction, by code section."""
         return read_line_table(self.elf, ".nv_debug_line_sass")
 
     def with_lines(
@@ -241,7 +242,7 @@ class Cubin:
 
     @property
     def ptx(self) -> bytes | None:
-        """The PTX text that the cubin carries when it was compiled with ``-lineinfo``."""
+        """The PTX text in a cubin compiled with ``-lineinfo``."""
         for section in self.elf.sections:
             if section.name.startswith(".nv_debug_ptx_txt"):
                 return bytes(self.elf.content(section)).replace(b"\0", b"\n")
@@ -256,7 +257,7 @@ class Cubin:
         return tuple(dict.fromkeys(symbol.name for symbol in found if symbol.name))
 
     def calls(self, kernel: CubinFunction) -> Mapping[int, Sequence[int]]:
-        """Byte offsets of the calls in a kernel's section, by the offset where a callee begins."""
+        """Byte offsets of the calls in a kernel's section, by the callee's start offset."""
         if kernel.section not in self._calls:
             section = self.elf.section(kernel.section)
             starts = {callee.start for callee in kernel.callees}
@@ -268,7 +269,7 @@ class Cubin:
         return self._calls[kernel.section]
 
     def branches(self, function: CubinFunction) -> Branches | None:
-        """What decides where control goes on in a function's section; None where not known."""
+        """Control-flow instructions in a function's section; None if unknown."""
         if function.section not in self._branches:
             section = self.elf.section(function.section) if self.is_wide else None
             content = self.elf.content(section) if section is not None else None
@@ -287,7 +288,7 @@ class Cubin:
         return () if section is None else find_generic_sites(self.elf.content(section))
 
     def callers_barriers(self, body: CubinFunction) -> frozenset[int]:
-        """Offsets of the sites by which a function keeps its caller's barrier registers."""
+        """Offsets of the sites by which a function saves its caller's barrier registers."""
         section = self.elf.section(body.section)
         if section is None or body.kind != "function" or not self.is_wide:
             return frozenset()
@@ -384,9 +385,9 @@ class Cubin:
         return result
 
     def _read_spills(self, name: str) -> frozenset[int]:
-        """``.nv.info.NAME``: offsets of the instructions that are marked SpillRefill."""
+        """``.nv.info.NAME``: offsets of instructions marked SpillRefill."""
         section = self.elf.section(f".nv.info.{name}")
-        # Most functions have no annotations, and this is asked of each.
+        # Called for each function, and most have no annotations.
         if section is None or _ANNOTATED not in bytes(self.elf.content(section)):
             return frozenset()
         spills: list[int] = []
@@ -405,7 +406,7 @@ class Cubin:
         return cap
 
     def _read_shared(self, record: FunctionRecord) -> int | None:
-        """The size of ``.nv.shared.NAME``, without what the system reserves since sm_90."""
+        """The size of ``.nv.shared.NAME``, without what the system reserves from sm_90 on."""
         if record.kind != "entry" or self.elf.is_relocatable:
             return None
         section = self.elf.section(f".nv.shared.{record.name}")
@@ -414,7 +415,7 @@ class Cubin:
         return size if 0 <= size <= _LARGEST_SHARED else None
 
     def _read_max_threads(self, name: str) -> int | None:
-        """``.nv.info.NAME``: the product of a block's dimensions, as a limit or as required."""
+        """``.nv.info.NAME``: the product of a block's dimensions, as a limit or a requirement."""
         found = [
             _product(value)
             for attribute, value in info_records(self.elf, f".nv.info.{name}")
@@ -432,15 +433,15 @@ def _is_local_function(symbol: Symbol) -> bool:
 
 
 def _claims(bodies: tuple[CubinFunction, ...], pc: int) -> bool:
-    """Whether a place in a kernel's section is in one of its functions."""
+    """Whether an offset in a kernel's section is in one of its functions."""
     return any(body.start <= pc < body.end for body in bodies)
 
 
 def _within(sites: Sequence[Site], symbols: Sequence[Symbol]) -> list[tuple[Site, ...]]:
-    """The sites of each function's range.
+    """The sites in each function's range.
 
     Raises:
-        FormatError: most functions lie within each other, which no compiler writes.
+        FormatError: most functions are nested in each other, which no compiler does.
     """
     places = [site.pc for site in sites]
     found = []
@@ -478,15 +479,15 @@ def number_of(arch: str) -> int:
 
 
 def release(elf: ElfFile) -> str | None:
-    """Version of the toolkit that made it, by ptxas's own note; None where it has none."""
+    """The toolkit version from ptxas's note; None without one."""
     note = elf.section(".note.nv.tkinfo")
     match = _RELEASE.search(bytes(elf.content(note))) if note is not None else None
     return match.group(1).decode() if match is not None else None
 
 
 def architecture(elf: ElfFile) -> str:
-    """Architecture from the ELF flags; the suffix (``sm_90a``) only from ptxas's own note."""
-    # Since ABI version 8 (CUDA 13) the SM number is in bits 8 to 15, before that in bits 0 to 7.
+    """The architecture from the ELF flags; the suffix (``sm_90a``) only from ptxas's note."""
+    # Since ABI version 8 (CUDA 13) the SM number is in bits 8 to 15, before in bits 0 to 7.
     number = elf.flags >> 8 & 0xFF if elf.abi_version >= 8 else elf.flags & 0xFF
     plain = f"sm_{number}"
     note = elf.section(".note.nv.tkinfo")

@@ -1,6 +1,6 @@
-"""Files of CuPy's kernel cache: a digest, names of template instances, and the machine code.
+"""Read files of CuPy's kernel cache: a digest, names of template instances, and the cubin.
 
-``~/.cupy/kernel_cache/DIGEST.cubin`` begins with the SHA-1 of what follows, in hexadecimal. Newer
+``~/.cupy/kernel_cache/DIGEST.cubin`` begins with the hexadecimal SHA-1 of what follows. Newer
 versions put the mangled names of a module's instances before the code (`_compiler_cache.py` and
 `compiler.py` of CuPy 14).
 """
@@ -16,7 +16,7 @@ _NUMBER = 4
 
 
 def unwrapped(data: bytes) -> bytes:
-    """The code in a file of the cache; any other file's bytes as they are."""
+    """The cubin in a cache file; the bytes of any other file unchanged."""
     found = _DIGEST.match(data)
     if found is None:
         return data

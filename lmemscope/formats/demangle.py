@@ -1,8 +1,8 @@
-"""Itanium C++ demangling by the C++ runtime library that NVRTC itself is linked with.
+"""Demangle Itanium C++ names with the C++ runtime library that NVRTC is linked with.
 
-A name that the library does not demangle (``extern "C"``, compiler-made names, names whose spelling
-would have no end) is its own demangled form. Without libstdc++ every name is: readers lose comfort,
-not truth.
+A name that the library cannot demangle (``extern "C"``, compiler-generated names, names with an
+unbounded spelling) is returned unchanged. Without libstdc++ every name is: output is harder to
+read, but still correct.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 _REFERENCES = re.compile(r"[ST][0-9A-Z]*_")
-"""Substitutions and template parameters: references of a mangled name to its own parts."""
+"""Substitutions and template parameters: references in a mangled name to its own parts."""
 _FEW = 12
-"""References that cannot make a spelling large: each may double it."""
+"""Number of references that cannot make a spelling large: each may double it."""
 _SHORT = 4096
 _STATIC_NAME = re.compile(r"__nv_static_(\d{1,9})_")
-"""Before the mangled name of what is static in relocatable code: the length of a name for the file,
-which follows."""
+"""Precedes the mangled name of a static entity in relocatable code: the length of a name for the
+file, which follows."""
 
 
 _COPY = re.compile(r"(?<=.)\$\d+$")
@@ -31,15 +31,15 @@ _OPERATOR = re.compile(r"\boperator(?:\(\)|\W[^(]*)")
 
 
 def original_name(name: str) -> str:
-    """The function that ptxas made a copy of: ``_Z1fv`` of ``_Z1fv$1``; others are their own."""
+    """The function that ptxas cloned: ``_Z1fv`` for ``_Z1fv$1``; others are returned unchanged."""
     return _COPY.sub("", name)
 
 
 @functools.cache
 def demangle(name: str) -> str:
-    """C++ spelling of a mangled name, or the name itself.
+    """The C++ spelling of a mangled name, or the name itself.
 
-    A copy that ptxas makes of a function is that with its number: ``f(int) [clone $1]``.
+    A clone made by ptxas has its number: ``f(int) [clone $1]``.
     """
     static = _STATIC_NAME.match(name)
     if static is not None:
@@ -71,27 +71,27 @@ def demangle(name: str) -> str:
 ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
 _PIECE = re.compile(r"_\$_\d+$")
 _STATIC_UNIT = re.compile(r"\b_INTERNAL_\w*::")
-"""What NVIDIA's front end puts before names that are static in a file: hashes of its path."""
+"""Prefix that NVIDIA's front end adds to names static in a file: hashes of its path."""
 _LAMBDA = re.compile(r"\{lambda\((?:[^(){}]|\([^(){}]*\))*\)#(\d+)\}")
 _LOCAL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: const| volatile| &&?)*(?=::)")
-"""The parameters of a function that something is local to."""
+"""The parameters of a function that contains a local entity."""
 _SCOPING = re.compile(r"[<> ({]|operator\(\)")
 BRACKETS = re.compile(r"[<>]|[^<>]+")
-"""What a name falls into where template arguments begin and end."""
+"""Parts of a name between template brackets."""
 _NUMBA_MODULE = "__lmemscope__::"
 
 
 _CCCL_SCOPE = re.compile(r"(?:CUB|THRUST|_V)_\d{6}(?:_SM)?(?:_\d{2,4}[af]?){0,60}(?:_NS)?")
-"""The inline namespace of CUB and Thrust, which nobody writes: their version, and the architectures
-that the build lists."""
+"""The inline namespace of CUB and Thrust, which sources never name: their version, and the
+architectures listed by the build."""
 _CCCL_STEMS = ("CUB_", "THRUST_", "_V_")
-"""One of which it has: looking for these takes a tenth of the pattern's time."""
+"""Each contains one of these: searching for them takes a tenth of the pattern's time."""
 _CCCL = re.compile(rf"(?<!\w){_CCCL_SCOPE.pattern}::")
 _CCCL_LENGTH = re.compile(r"(?<!\d)\d{2,3}(?=(?:CUB|THRUST|_V)_\d{6})")
 
 
 def without_release(name: str) -> str:
-    """A kernel's name, mangled or not, as it is in any release of CUB and Thrust."""
+    """A kernel's name, mangled or not, independent of the CUB and Thrust release."""
     if not any(one in name for one in _CCCL_STEMS):
         return name
     if not name.startswith("_Z"):
@@ -108,20 +108,20 @@ def without_release(name: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def short_name(demangled: str) -> str:
-    """A kernel's name without return type, parameters, and scopes that nobody writes.
+    """A kernel's name without return type, parameters, and scopes that sources never name.
 
-    ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``, and what
-    is local to a function, as a lambda is, ``k::{lambda#1}::operator()``.
+    ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``, and an
+    entity local to a function, such as a lambda, ``k::{lambda#1}::operator()``.
     """
     return scoped_name(without_release(demangled))
 
 
 def scoped_name(demangled: str) -> str:
-    """The same with the inline namespaces of CUB and Thrust, as earlier releases showed it."""
+    """As `short_name`, with the inline namespaces of CUB and Thrust, as in earlier releases."""
     name = ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
     name = _STATIC_UNIT.sub("", name)
     if name.startswith(_NUMBA_MODULE):
-        # Numba mangles the qualified name: module, enclosing functions, and what they are called.
+        # Numba mangles the qualified name: module, enclosing functions, and their marker.
         name = name.partition("(")[0].rpartition("::")[2] + "("
     depth = index = start = 0
     end = len(name)
@@ -174,20 +174,19 @@ def scopes(demangled: str) -> list[str]:
 
 
 def variable_name(symbol: str) -> str:
-    """A variable's name as its users write it, out of the symbol it has in PTX.
+    """A variable's name as written in the source, from its symbol in PTX.
 
-    ``_ZZ4statPiE6primes``, which is ``stat(int*)::primes``, gives ``primes``; what is in a
-    namespace keeps it. What NVVM has left of a variable of which it took parts is called
-    ``…primes_$_0``.
+    ``_ZZ4statPiE6primes``, which is ``stat(int*)::primes``, gives ``primes``; namespaces are kept.
+    A part of a variable that NVVM split is called ``…primes_$_0``.
     """
     full = _STATIC_UNIT.sub("", demangle(_PIECE.sub("", symbol)))
     return full.rpartition(")::")[2]
 
 
 def symbol_text(symbol: str) -> str:
-    """What a symbol of PTX is called in a sentence: a function by its short name.
+    """How to display a PTX symbol in a sentence: functions by their short name.
 
-    PTX knows parameters by their numbers, from 0: ``_Z1kPf_param_2`` gives ``parameter 2``.
+    PTX numbers parameters from 0: ``_Z1kPf_param_2`` gives ``parameter 2``.
     """
     function, is_parameter, number = symbol.rpartition("_param_")
     if is_parameter and number.isdigit():
@@ -209,7 +208,7 @@ def _runtime() -> tuple[str, ctypes.CDLL] | None:
 
 @functools.cache
 def _child(soname: str) -> Child:
-    # Most programs need none.
+    # Imported late: most programs do not need it.
     from lmemscope.formats.demangling_child import Child
 
     return Child(soname)

@@ -1,9 +1,9 @@
-"""Demangling that may take any amount of memory and time, in a process that may not.
+"""Demangle names that may need unlimited memory or time, in a limited child process.
 
-A mangled name refers to its own parts, and each reference may double the result: some 300 bytes
-can stand for gigabytes. The library knows no limit, so names with many references are given to a
-child that has one, in memory and in processor time. It is started for the first such name, and
-ends with the pipe to this process.
+A mangled name refers to its own parts, and each reference may double the result: some 300 bytes can
+expand to gigabytes, and the library has no limit. Names with many references therefore go to a
+child process with limits on memory and processor time. It is started for the first such name, and
+ends when the pipe to this process closes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ for line in sys.stdin.buffer:
 """
 _MEMORY = 256 << 20
 _LONGEST = 1 << 20
-"""Bytes of a spelling; no reader is helped by a longer one."""
+"""Maximum length of a spelling in bytes; a longer one helps no reader."""
 
 
 _LIMITS = (str(_MEMORY), str(_LONGEST))
 
 
 class Child:
-    """A process that demangles names, one after the other.
+    """A process that demangles names one by one.
 
     Args:
         library: soname or path of the C++ runtime library.
@@ -55,7 +55,7 @@ class Child:
         self._lock = threading.Lock()
 
     def demangle(self, name: bytes) -> bytes | None:
-        """A name's spelling, or the name itself; None where that takes too much, or no child is."""
+        """A name's spelling, or the name itself; None if it takes too much or there is no child."""
         if b"\n" in name:
             return None
         with self._lock:
@@ -78,7 +78,7 @@ class Child:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._owner != os.getpid():
-            # Of the process that this one is a copy of, which still talks with it.
+            # This process is a fork; the child still belongs to the original process.
             self._owner, self._process = os.getpid(), None
         if self._process is None or self._process.poll() is not None:
             self._end()

@@ -1,7 +1,7 @@
-"""Depfiles: the rule of Make that a compiler writes for what it read (``-MD``).
+"""Parse depfiles: the Make rule in which a compiler lists the files it read (``-MD``).
 
 Grammar: GCC manual, "Preprocessor Options", ``-M``: blanks and ``#`` in names are escaped by a
-backslash, ``$`` is doubled, and lines go on after a backslash.
+backslash, ``$`` is doubled, and lines continue after a backslash.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _ESCAPED = re.compile(r"\\([ \t#\\])|\$(\$)")
 
 
 def parse_depfile(text: str) -> tuple[str, ...]:
-    """The files that the first rule depends on, in order; none where there is no rule.
+    """The prerequisites of the first rule, in order; empty without a rule.
 
     Args:
-        text: of the file; carriage returns at the ends of lines are not part of names.
+        text: of the file; carriage returns at line ends are not part of names.
     """
     lines = _CONTINUED.sub(" ", text).splitlines()
     rule = next((line for line in lines if line.strip() and not line.startswith("#")), "")
@@ -32,7 +32,7 @@ def _unescaped(word: str) -> str:
 
 
 def without_depfile(words: Iterable[str]) -> tuple[tuple[str, ...], str | None]:
-    """The words of a command but for those that ask for a depfile, and the depfile's name."""
+    """A command's words without those that request a depfile, and the depfile's name."""
     kept: list[str] = []
     name = None
     rest = iter(words)

@@ -1,6 +1,6 @@
-"""Documents of ours that are kept in files: found, checked for their schema, and read.
+"""Load lmemscope's own saved documents: find the file, check the schema, parse.
 
-Whatever a file holds, reading it ends in a document or in an error that names the file.
+Whatever a file contains, the result is a document or an error that names the file.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ D = TypeVar("D", bound=Struct)
 R = TypeVar("R")
 
 LARGEST = 1 << 30
-"""Bytes of a document that is read; what is larger is none of ours."""
+"""Maximum size of a document in bytes."""
 
 _CHUNK = 1 << 20
 
 
 def schema_of(structure: type[Struct]) -> str:
-    """The schema that a document's structure carries, such as ``lmemscope.report/1``."""
+    """The schema name in a document's structure, such as ``lmemscope.report/1``."""
     tag = structure.__struct_config__.tag
     (name,) = (tag,) if tag else get_args(get_type_hints(structure)["schema"])
     return str(name)
 
 
 class Saved(Struct, Generic[D, R], frozen=True):
-    """A kind of document that is kept in files and read again.
+    """A kind of document that is saved to a file and loaded again.
 
     Attributes:
         structure: of the document; its field ``schema`` is a literal ``NAME/VERSION``.
-        meaning: makes of the document what the program works with; raises `FormatError` for a
-            document that contradicts itself.
+        meaning: converts the document to what the program uses; raises `FormatError` for a document
+            that contradicts itself.
         stage: of the errors.
-        noun: what such a file is called, such as ``saved report``.
-        missing: what to do when the file is not there; ``{path}`` stands for it.
-        again: what to do when it cannot be used.
-        wrong: the error where it is not there, or is no document of this kind.
+        noun: what to call such a file, such as ``saved report``.
+        missing: advice if the file does not exist; ``{path}`` is replaced.
+        again: advice if the file cannot be used.
+        wrong: the error type if it does not exist or is not such a document.
     """
 
     structure: type[D]
@@ -58,9 +58,8 @@ class Saved(Struct, Generic[D, R], frozen=True):
         """Read a file.
 
         Raises:
-            LmemscopeError: of the type ``wrong``: it is not there, or no document of this kind, or
-                damaged.
-            UsageError: an older or newer lmemscope wrote it, in a schema of its own.
+            LmemscopeError: of type ``wrong``: the file is missing, damaged or not such a document.
+            UsageError: it has the schema of another version of lmemscope.
         """
         try:
             return self.parse(read_file(path), path)
@@ -72,7 +71,7 @@ class Saved(Struct, Generic[D, R], frozen=True):
             raise self.wrong(self.stage, message, hint="check the path") from error
 
     def parse(self, data: bytes, name: str) -> R:
-        """Read what was in a file of that name.
+        """Parse the content of a named file.
 
         Raises:
             LmemscopeError, UsageError: as `load`.
@@ -106,7 +105,7 @@ class Saved(Struct, Generic[D, R], frozen=True):
         if other != kind or not (number.isascii() and number.isdecimal()):
             message = f"{name} is no {self.noun}: it has schema {theirs}; {reads}"
             return self.wrong(self.stage, message, hint=self.again)
-        # By length first: a number of thousands of digits is not for int().
+        # Length first: int() must not get a number of thousands of digits.
         is_newer = (len(number), number) > (len(version), version)
         age = "a newer" if is_newer else "an older"
         return UsageError(
@@ -117,14 +116,14 @@ class Saved(Struct, Generic[D, R], frozen=True):
 
 
 class _Head(Struct, frozen=True):
-    """What every document begins with."""
+    """The fields that every document starts with."""
 
     schema: str
     version: Any = None
 
 
 def read_file(path: str) -> bytes:
-    """A file's bytes, and one more than allowed of a file that never ends.
+    """A file's bytes, at most one more than allowed for a file that never ends.
 
     Raises:
         OSError: it cannot be read.

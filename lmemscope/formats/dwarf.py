@@ -1,10 +1,10 @@
-"""Variables out of the DWARF that a debug compilation writes into its PTX.
+"""Read variables from the DWARF that a debug compilation writes into its PTX.
 
 Optimised code has no variable names. A second compilation with ``-G``, to PTX only, takes a small
-part of the time of the first (measured: 7% for 20 kernels) and names every variable with type,
-size, declaration line and its place in that compilation's own depot. In PTX the sections are text
-(``.b8 1,2,3``, labels for addresses); they are assembled to bytes here and read by pyelftools.
-Attributes: DWARF 2, sections 3.3 and 4.
+part of the time of the first (measured: 7% for 20 kernels). It has every variable's name, type,
+size, declaration line and place in its own depot. In PTX the sections are text (``.b8 1,2,3``,
+labels for addresses); they are assembled to bytes here and parsed with pyelftools. Attributes:
+DWARF 2, sections 3.3 and 4.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _RECORDS = {
     "DW_TAG_union_type": "union",
 }
 _OF_ALL_THREADS = frozenset({4, 5, 8})
-"""Constant, global and shared memory, as ``DW_AT_address_class`` of NVIDIA's compilers numbers the
-state spaces of PTX (CUDA-GDB, "ptxStorageKind"): what is there has a place of its own."""
+"""Constant, global and shared memory, as ``DW_AT_address_class`` of NVIDIA's compilers numbers PTX
+state spaces (CUDA-GDB, "ptxStorageKind"); variables there are not in the frame."""
 _REFERENCES = ("DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DEEPEST = 6
 _LONGEST = 100
-"""Types that stand for each other; more are a circle."""
+"""Maximum length of a chain of type aliases; more is a cycle."""
 _MOST = 100_000
-"""Members of all records."""
+"""Maximum number of members in all records."""
 _UNNAMED = re.compile(r"_Z.*E(U[tl].*_)$|__C\d+$|\.?_?anon")
-"""What the front end calls types that have no name: ``_ZZ1kvEUlifE_`` is a lambda's."""
+"""Names that the front end gives to unnamed types: ``_ZZ1kvEUlifE_`` is a lambda's."""
 _LOCAL = re.compile(r"_Z.*E(\d{1,9})([A-Za-z_]\w*)$")
-"""A type that is local to a function: the length of its name, and the name."""
+"""A type local to a function: the length of its name, and the name."""
 _DIMENSIONS = re.compile(r"(?<!\])(?:\[\d+\])+$")
 _SUFFIXED = re.compile(r"\b(\d+)U?L{0,2}\b")
 _COMMA = re.compile(r",(?=\S)")
@@ -64,7 +64,7 @@ _COMMA = re.compile(r",(?=\S)")
 def read_variables(ptx: str) -> tuple[Variable, ...]:
     """Variables of every function in a debug compilation's PTX, in declaration order.
 
-    Those that a function declares in memory of all threads are left out.
+    Variables in memory shared by all threads are omitted.
 
     Raises:
         FormatError: the sections cannot be read.
@@ -82,13 +82,13 @@ def read_variables(ptx: str) -> tuple[Variable, ...]:
     try:
         return tuple(_Reader(sections, files).variables())
     except (*odd, RecursionError, MemoryError, DWARFError, ELFError, ConstructError) as error:
-        # Its own errors say something; of the others the values may be longer than any line.
+        # These errors have a useful message; values of others may be very long.
         said = str(error) if isinstance(error, (DWARFError, ELFError)) else type(error).__name__
         raise FormatError("dwarf", f"debug information cannot be read: {said}") from error
 
 
 def _assemble(text: str) -> bytes:
-    """Bytes of a section; labels, which stand for addresses, are zero."""
+    """The bytes of a section; labels, which stand for addresses, are zero."""
     out = bytearray()
     for raw in text.splitlines():
         line = raw.strip()
@@ -99,7 +99,7 @@ def _assemble(text: str) -> bytes:
         if width is None:
             raise FormatError("dwarf", f"unknown directive {directive} in a debug section")
         if width == 1:
-            # Nearly every line is a list of bytes; the others say so by not being one.
+            # Nearly every line is a list of bytes; others fail to parse.
             with contextlib.suppress(KeyError):
                 out += bytes(map(_BYTES.__getitem__, values.split(",")))
                 continue
@@ -120,7 +120,7 @@ class _Reader:
 
         code = DWARFInfo.__init__.__code__
         names = code.co_varnames[2 : code.co_argcount]
-        # pyelftools takes one argument per section; those that PTX does not have are absent.
+        # pyelftools takes one argument per section, None for those that PTX does not have.
         known = {f"{one.removeprefix('.')}_sec": one for one in _READ}
         arguments = {name: section(known[name]) if name in known else None for name in names}
         config = DwarfConfig(little_endian=True, machine_arch="x64", default_address_size=8)
@@ -163,7 +163,7 @@ class _Reader:
         target = self._target(kind)
         if target is None:
             return made
-        # What a temporary that is bound to it is: its own constness is the reference's alone.
+        # For a temporary bound to a reference, constness belongs to the reference only.
         plain = _behind(target, tuple(_QUALIFIERS))
         return replace(
             made,
@@ -176,7 +176,7 @@ class _Reader:
         )
 
     def _target(self, kind: Any) -> Any:
-        """The type of what a reference stands for; None of what is no reference."""
+        """The type that a reference refers to; None for other types."""
         kind = _behind(kind, (*_QUALIFIERS, "DW_TAG_typedef"))
         if kind is None or kind.tag not in _REFERENCES:
             return None
@@ -199,14 +199,14 @@ class _Reader:
         return self._members[entry.offset]
 
     def _member(self, entry: Any, depth: int) -> list[Member]:
-        """A member; those of an unnamed union or base class stand in its place."""
+        """A member; those of an unnamed union or base class are inserted in its place."""
         if entry.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
             return []
         kind = _referred(entry, "DW_AT_type")
         if "DW_AT_data_member_location" not in entry.attributes and "DW_AT_external" in (
             entry.attributes
         ):
-            return []  # static: not in the object
+            return []  # static: not part of the object
         at, inner = _member_offset(entry), self._members_of(kind, depth + 1)
         name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
         if not name or entry.tag == "DW_TAG_inheritance":
@@ -217,12 +217,11 @@ class _Reader:
 
 
 def type_name(entry: Any) -> str:
-    """C++ spelling of a type, array dimensions behind the element type.
+    """The C++ spelling of a type, with array dimensions after the element type.
 
-    An array has its dimensions, and what is volatile says so, even where a ``typedef`` names it.
-    Namespaces are not known here.
-    What a template computes, ``type`` or ``MakeType<uchar, 3>``, is what it comes to: its name
-    alone says nothing where it stands.
+    Dimensions and ``volatile`` are shown even if a ``typedef`` names the type. Namespaces are
+    unknown here. A type computed by a template (``type`` or ``MakeType<uchar, 3>``) is shown as its
+    result, because its name alone is meaningless.
     """
     if entry is None:
         return "void"
@@ -253,7 +252,7 @@ def type_name(entry: Any) -> str:
 
 
 def _qualified(qualifier: str, entry: Any) -> str:
-    """A type with a qualifier: a pointer's stands behind its star."""
+    """A type with a qualifier; a pointer's follows the star."""
     name = type_name(entry)
     behind = _behind(entry, tuple(_QUALIFIERS))
     if behind is not None and behind.tag == "DW_TAG_pointer_type":
@@ -266,9 +265,9 @@ def _qualified(qualifier: str, entry: Any) -> str:
 
 
 def _written(name: str) -> str:
-    """A type's name without scopes, its template arguments as sources write them."""
+    """A type's name without scopes, with template arguments as in sources."""
     if name.startswith("_Z"):
-        # An enumeration in a namespace or a class: _ZN1a1b5ShadeE.
+        # An enumeration in a namespace or class: _ZN1a1b5ShadeE.
         return demangle(name).rpartition("::")[2]
     head, bracket, arguments = name.partition("<")
     if not bracket:
@@ -278,7 +277,7 @@ def _written(name: str) -> str:
 
 
 def _is_computed(entry: Any) -> bool:
-    """Whether a typedef is a template's result: an alias template's, or its member ``type``."""
+    """Whether a typedef is a template's result: an alias template, or its member ``type``."""
     name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
     return name == "type" or "<" in name
 
@@ -290,13 +289,13 @@ def _is_volatile(entry: Any) -> bool:
 
 
 def _is_array(entry: Any) -> bool:
-    """Whether a type is an array, behind its typedefs and qualifiers."""
+    """Whether a type is an array, ignoring typedefs and qualifiers."""
     entry = _behind(entry, (*_QUALIFIERS, "DW_TAG_typedef"))
     return entry is not None and entry.tag == "DW_TAG_array_type"
 
 
 def _behind(entry: Any, tags: tuple[str, ...]) -> Any:
-    """The first type of another kind that a type stands for, or None."""
+    """The first type of another kind in a chain of aliases, or None."""
     for _ in range(_LONGEST):
         if entry is None or entry.tag not in tags:
             return entry
@@ -305,7 +304,7 @@ def _behind(entry: Any, tags: tuple[str, ...]) -> Any:
 
 
 def type_size(entry: Any) -> int:
-    """Size in bytes; 0 where it is not known."""
+    """Size in bytes; 0 if unknown."""
     if entry is None:
         return 0
     if entry.tag == "DW_TAG_array_type":
@@ -345,7 +344,7 @@ def _dimensions(entry: Any) -> list[int]:
 
 
 def _function_of(entry: Any) -> Any:
-    """The subprogram or inlined subroutine around an entry."""
+    """The subprogram or inlined subroutine that contains an entry."""
     parent = entry.get_parent()
     while parent is not None and parent.tag not in (
         "DW_TAG_subprogram",

@@ -1,8 +1,8 @@
-"""A reader for the parts of ELF64 that cubins use: sections, symbols, relocations.
+"""Read the parts of ELF64 that cubins use: sections, symbols, relocations.
 
-Our own, by `struct`, because it is imported on every scan and a general ELF library costs more
-time than reading the whole cubin. Layouts: System V ABI, "ELF-64 Object File Format", figures 2
-(file header), 4 (section header), 6 (symbol) and 8 (relocation).
+A separate reader based on `struct`, because it is imported in every scan, and a general ELF library
+takes longer to import than the cubin takes to read. Layouts: System V ABI, "ELF-64 Object File
+Format", figures 2 (file header), 4 (section header), 6 (symbol) and 8 (relocation).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _RELA = struct.Struct("<QQq")
 _REL = struct.Struct("<QQ")
 _SHARED, _SPARE = 4, 1 << 16
-"""How often a byte is read on average: sections of cubins overlap a little, and names share ends;
-and bytes more for a small table of strings."""
+"""Average number of times that a byte may be read (sections of cubins overlap slightly, and names
+share suffixes), and an allowance in bytes for small string tables."""
 _ELFCLASS64_LITTLE = b"\x7fELF\x02\x01"
 
 _ET_REL = 1
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 2, 4, 8, 9
 SHF_ALLOC, SHF_EXECINSTR = 2, 4
 WITHOUT_BYTES = frozenset({SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A})
-"""Types of sections that take no space in the file. Relocatable cubins have NVIDIA's own for
+"""Types of sections that occupy no space in the file. Relocatable cubins use NVIDIA's own types for
 uninitialised global, local and shared memory (``.nv.global``, ``.nv.local``, ``.nv.shared``)."""
 STT_FUNC = 2
 STB_LOCAL = 0
@@ -64,7 +64,7 @@ class Symbol(Struct, frozen=True, gc=False):
 
 
 def extent(data: bytes | memoryview) -> int:
-    """Bytes that the file's own headers say it has (tables only, not section contents).
+    """The file's size in bytes according to its headers (tables only, not section contents).
 
     Raises:
         FormatError: not a 64-bit little-endian ELF file.
@@ -78,14 +78,14 @@ def extent(data: bytes | memoryview) -> int:
 
 
 class Strings:
-    """A section of strings that end with a NUL byte, looked up by offset.
+    """A section of NUL-terminated strings, looked up by offset.
 
-    Offsets may lie anywhere in a string, so that a damaged table could give one long string in as
-    many lengths as it has bytes; more than any writer shares is refused.
+    Offsets may point anywhere in a string, so a damaged table could return one long string at as
+    many lengths as it has bytes; excessive sharing is rejected.
     """
 
     def __init__(self, data: bytes) -> None:
-        self._text = data.decode("latin-1")  # so that offsets are those of the bytes
+        self._text = data.decode("latin-1")  # one character per byte, so that offsets match
         self._known: dict[int, str] = {}
         if self._text.isascii():
             *ended, _ = self._text.split("\0")
@@ -94,10 +94,10 @@ class Strings:
         self._left = _SHARED * len(data) + _SPARE
 
     def at(self, offset: int) -> str:
-        """The string at an offset; empty behind the end.
+        """The string at an offset; empty past the end.
 
         Raises:
-            FormatError: it has no end, or the strings asked for overlap without measure.
+            FormatError: it is unterminated, or the requested strings overlap excessively.
         """
         known = self._known.get(offset)
         if known is not None:
@@ -119,7 +119,7 @@ class ElfFile:
     """An ELF64 little-endian file in memory.
 
     Raises:
-        FormatError: no such file, or its tables lie outside the data.
+        FormatError: not such a file, or its tables are outside the data.
     """
 
     def __init__(self, data: bytes | memoryview) -> None:
@@ -137,7 +137,7 @@ class ElfFile:
         stored = [r for r in raw if r[1] not in WITHOUT_BYTES]
         if max((r[4] + r[5] for r in stored), default=0) > len(data):
             raise FormatError("cubin", "the ELF file is cut off: a section lies outside of it")
-        # Readers take each section's bytes by themselves: shared ones would be read many times.
+        # Each section's bytes are read separately: shared ones would be read many times.
         if sum(r[5] for r in stored) > _SHARED * len(data):
             raise FormatError("cubin", "the ELF file has sections that overlap")
         if raw and names >= len(raw):
@@ -151,18 +151,18 @@ class ElfFile:
         self._by_name = {section.name: section for section in reversed(self.sections)}
 
     def section(self, name: str) -> Section | None:
-        """The first section of that name, or None."""
+        """The first section with a name, or None."""
         return self._by_name.get(name)
 
     def content(self, section: Section) -> memoryview:
-        """The bytes of a section; empty for one that occupies no space in the file."""
+        """The bytes of a section; empty if it occupies no space in the file."""
         if section.type in WITHOUT_BYTES:
             return self.data[:0]
         return self.data[section.offset : section.offset + section.size]
 
     @cached_property
     def _table(self) -> tuple[Strings, memoryview] | None:
-        """The names of the symbols, and the bytes of their table."""
+        """The symbol names, and the bytes of the symbol table."""
         table = next((section for section in self.sections if section.type == SHT_SYMTAB), None)
         if table is None:
             return None
@@ -179,14 +179,14 @@ class ElfFile:
 
     @cached_property
     def functions(self) -> Mapping[int, Sequence[Symbol]]:
-        """Functions by the index of their section, in file order."""
+        """Functions by section index, in file order."""
         result: defaultdict[int, list[Symbol]] = defaultdict(list)
         for symbol in self._symbols((STT_FUNC,)):
             result[symbol.section].append(symbol)
         return dict(result)
 
     def _symbols(self, types: Container[int]) -> Iterator[Symbol]:
-        """Symbols of some types, in file order."""
+        """Symbols of given types, in file order."""
         if self._table is None:
             return
         strings, content = self._table
@@ -197,7 +197,7 @@ class ElfFile:
 
     @cached_property
     def _relocating(self) -> Mapping[int, Sequence[Section]]:
-        """Tables of relocations by the index of the section that they speak of."""
+        """Relocation tables by the index of the section they apply to."""
         result: defaultdict[int, list[Section]] = defaultdict(list)
         for table in self.sections:
             if table.type in (SHT_RELA, SHT_REL):
@@ -205,10 +205,10 @@ class ElfFile:
         return dict(result)
 
     def relocations(self, section: Section) -> dict[int, Symbol]:
-        """Symbol that each relocated place of a section refers to, by offset in that section.
+        """The symbol that each relocated offset of a section refers to.
 
         Raises:
-            FormatError: it is a symbol that there is not.
+            FormatError: it refers to a nonexistent symbol.
         """
         result: dict[int, Symbol] = {}
         for table in self._relocating.get(section.number, ()):
@@ -217,7 +217,7 @@ class ElfFile:
         return result
 
     def symbols_meant(self, section: Section) -> tuple[Symbol, ...]:
-        """Symbols whose own addresses a section is relocated by, in the order of the places.
+        """Symbols whose addresses are relocated into a section, in offset order.
 
         Raises:
             FormatError: as `relocations`.
@@ -237,9 +237,9 @@ class ElfFile:
 
 
 def _references(content: memoryview, kind: int) -> Iterator[tuple[int, int, int]]:
-    """Offset, symbol and addend of each relocation; a last one that is cut off is left aside.
+    """Offset, symbol and addend of each relocation; a truncated last one is ignored.
 
-    Of tables that keep the addend in the code it is 0.
+    In tables without addends it is 0: the addend is in the code.
     """
     record = _RELA if kind == SHT_RELA else _REL
     whole = len(content) - len(content) % record.size

@@ -1,11 +1,11 @@
-"""Fat binaries: the containers in which nvcc puts the cubins and PTX of one translation unit.
+"""Read fat binaries, in which nvcc stores the cubins and PTX of one translation unit.
 
-NVIDIA does not document the format. The fields below were read off libraries of CUDA 11 to 13 and
-are held to ``cuobjdump -lelf`` and ``-xelf all`` by tests/toolchain/test_embedded_images.py. A
-section of a host object holds fat binaries one after another, each with a header (magic, version,
-size of the header, bytes of its entries); an entry has a header (kind, size of the header, bytes
-as stored, bytes as compressed, place of the options, version, architecture, flags, bytes as
-unpacked; then the options) and a payload.
+NVIDIA does not document the format. The fields below were determined from libraries of CUDA 11 to
+13, and are compared with ``cuobjdump -lelf`` and ``-xelf all`` by
+tests/toolchain/test_embedded_images.py. A section of a host object holds fat binaries one after
+another, each with a header (magic, version, size of the header, bytes of its entries). An entry has
+a header (kind, size of the header, stored bytes, compressed bytes, position of the options,
+version, architecture, flags, unpacked bytes; then the options) and a payload.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ MAGIC = struct.pack("<I", 0xBA55ED50)
 _HEADER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 _TEXT = struct.Struct("<II")
-"""Where a text lies in an entry's header: offset and bytes."""
+"""Location of a text in an entry's header: offset and bytes."""
 _LZ4, _ZSTD = 0x2000, 0x8000
 _ALIGNMENT = 8
 _LARGEST = 1 << 29
-"""Bytes that one entry may have when unpacked; the largest cubins of libraries have a tenth."""
+"""Maximum unpacked bytes of an entry; the largest cubins in libraries have a tenth."""
 _ZSTD_WINDOW = 1 << 27
 
 ImageKind = Literal["cubin", "ptx", "other"]
@@ -33,16 +33,16 @@ _KINDS: dict[int, ImageKind] = {1: "ptx", 2: "cubin"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One image of a fat binary.
+    """One image in a fat binary.
 
     Attributes:
-        kind: what the payload is; ``other`` is neither a cubin nor PTX, such as NVVM's IR.
-        sm: number of the architecture; the suffix of ``sm_90a`` is not among these fields.
+        kind: of the payload; ``other`` is neither a cubin nor PTX, such as NVVM IR.
+        sm: number of the architecture; the suffix of ``sm_90a`` is not recorded.
         version: of the PTX language, for PTX.
-        stored: the payload as it is in the file.
+        stored: the payload as stored.
         size: bytes when unpacked.
-        codec: how it is packed.
-        options: of PTX, those that the build gave to ptxas, as one text.
+        codec: the compression.
+        options: for PTX, the build's ptxas options, as one text.
     """
 
     kind: ImageKind
@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Budget:
-    """Bytes that may still be unpacked; shared by all that one input holds."""
+    """Number of bytes that may still be unpacked; shared by everything in one input."""
 
     left: int
 
@@ -64,7 +64,7 @@ class Budget:
         """Count bytes before they are unpacked.
 
         Raises:
-            FormatError: there are more than any real file of that size holds.
+            FormatError: there are more than any real file of that size contains.
         """
         if size > self.left:
             raise FormatError(stage, "it unpacks to more than a file of its size can hold")
@@ -73,9 +73,9 @@ class Budget:
 
 @dataclass(slots=True)
 class Fatbins:
-    """The entries of each of a run of fat binaries, and why it could not be read to its end.
+    """The entries in a sequence of fat binaries, and why reading stopped early, if it did.
 
-    ``size`` is the bytes that were looked at.
+    ``size`` is the number of bytes examined.
     """
 
     entries: list[tuple[Entry, ...]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Fatbins:
 
 
 def read_fatbins(data: memoryview) -> Fatbins:
-    """The entries of fat binaries that lie one after another; what is damaged ends the reading."""
+    """The entries of consecutive fat binaries; reading stops at damage."""
     found = Fatbins(size=len(data))
     position = 0
     while position + _HEADER.size <= len(data):
@@ -112,7 +112,7 @@ def read_fatbins(data: memoryview) -> Fatbins:
 
 
 def read_first(data: memoryview) -> Fatbins:
-    """The entries of the fat binary that begins some data; what follows it is something else."""
+    """The entries of the fat binary at the start of some data, which other data follows."""
     if len(data) < _HEADER.size:
         return Fatbins()
     _, _, header, size = _HEADER.unpack_from(data)
@@ -120,7 +120,7 @@ def read_first(data: memoryview) -> Fatbins:
 
 
 def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry]) -> str | None:
-    """Read the entries of one fat binary; what is wrong with the first damaged one, or None."""
+    """Read the entries of one fat binary; return what is wrong with a damaged one, or None."""
     while position < end:
         if position + _ENTRY.size > end:
             return f"the entry at offset {position} is cut off"
@@ -144,7 +144,7 @@ def _read_entries(data: memoryview, position: int, end: int, entries: list[Entry
 
 
 def _options(header: memoryview, at: int) -> str:
-    """The text that an entry's header says lies at an offset; empty where there is none."""
+    """The text at an offset given in an entry's header; empty if there is none."""
     if at < _ENTRY.size or at + _TEXT.size > len(header):
         return ""
     start, size = _TEXT.unpack_from(header, at)
@@ -152,10 +152,10 @@ def _options(header: memoryview, at: int) -> str:
 
 
 def reserve(entry: Entry, budget: Budget) -> None:
-    """Count what an entry unpacks to.
+    """Count an entry's unpacked size.
 
     Raises:
-        FormatError: it is more than the budget has, or than any image.
+        FormatError: it exceeds the budget, or any real image.
     """
     if entry.codec is not None:
         if entry.size > _LARGEST:
@@ -167,7 +167,7 @@ def unpack(entry: Entry, budget: Budget) -> bytes | memoryview:
     """The payload of an entry, unpacked.
 
     Raises:
-        FormatError: it is damaged, or unpacks to more than the budget has.
+        FormatError: it is damaged, or exceeds the budget when unpacked.
     """
     reserve(entry, budget)
     if entry.codec is None:

@@ -1,7 +1,7 @@
-r"""Names of source files as compilers write them: bytes beyond ASCII as ``\303\266``.
+r"""Decode source file names as compilers write them: non-ASCII bytes as ``\303\266``.
 
-NVIDIA's front end writes ``.file`` names so, and ptxas copies them into line tables unchanged
-(measured with 13.5).
+NVIDIA's front end writes ``.file`` names like this, and ptxas copies them into line tables
+unchanged (measured with 13.5).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ _ESCAPE = re.compile(rb'\\(?:([0-3][0-7]{2})|(["\\]))')
 
 
 def file_name(written: bytes) -> str:
-    """A file's name as the file system has it; bytes that are no UTF-8 as surrogates."""
+    """A file's name as in the file system; bytes that are not UTF-8 as surrogates."""
     plain = _ESCAPE.sub(_meant, written) if b"\\" in written else written
     return plain.decode("utf-8", "surrogateescape")
 
 
 def joined(directory: bytes, name: bytes) -> str:
-    """A file of a line table, of which ptxas keeps the directory apart.
+    r"""A file in a line table, where ptxas stores the directory separately.
 
-    It also takes the backslash of an escape for a separator, and drops it: ``k\\303`` and
-    ``266.cu`` are ``kö.cu``. A character that is cut in two shows where it did.
+    ptxas also takes the backslash of an escape for a separator and drops it: ``k\303`` and
+    ``266.cu`` are ``kö.cu``. A split character shows where this happened.
     """
     if not directory or name[:1] == b"/":
         return file_name(name)

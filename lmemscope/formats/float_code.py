@@ -1,7 +1,7 @@
-"""How many floating-point additions, multiplications and fused ones there are in machine code.
+"""Count floating-point additions, multiplications and fused operations in machine code.
 
-`lmemscope.formats.sites` says how instructions are encoded; `tests/toolchain/test_sites.py` holds
-the opcodes to nvdisasm on sm_75 to sm_120.
+`lmemscope.formats.sites` describes the encoding; `tests/toolchain/test_sites.py` compares the
+opcodes with nvdisasm on sm_75 to sm_120.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _COUNTED: Final = {
     0x031: (8, 1),  # HFMA2
     0x035: (8, 1),  # HFMA2.MMA
 }
-"""By the low nine bits: what is counted, and how many of it."""
+"""By the low nine bits: what is counted, and how many operations."""
 _OPCODES: Final = Opcodes({opcode: number for number, opcode in enumerate(_COUNTED, 1)}, bits=9)
 KINDS: Final = 9
 
 
 def float_operations(code: bytes | memoryview) -> tuple[int, ...]:
-    """Additions, multiplications and fused ones: of float, of double, of half.
+    """Number of additions, multiplications and fused operations: of float, double and half.
 
-    What has `RZ` for its first source, bits 24-31 of the low word, computes nothing: so constants
-    and signs are made.
+    Instructions with `RZ` as first source (bits 24-31 of the low word) are ignored: they only make
+    constants and signs.
 
     Args:
-        code: of a section, in instructions of 16 bytes.
+        code: of a section, with 16-byte instructions.
     """
     _, number, low, _ = _OPCODES.find(code)
     times = np.bincount(number[low >> 24 & 0xFF != RZ], minlength=len(_COUNTED) + 1)

@@ -1,10 +1,10 @@
-"""HLO that XLA dumps beside its PTX (``--xla_dump_to``): the line that each kernel comes from.
+"""Read the HLO that XLA dumps beside its PTX (``--xla_dump_to``): each kernel's source line.
 
-Layout, as JAX 0.10 leaves it: ``MODULE.NUMBER.ptx`` are the kernels of
-``MODULE.TARGET_gpu_after_optimizations.txt``. That has tables of files, of places in them and of
-stack frames, then instructions whose metadata name a frame; earlier versions name the file and line
-there. A kernel has the name of its root instruction, with ``_`` for what no identifier holds; the
-later steps of one that takes several have a number behind ``__``.
+Layout, as in JAX 0.10: ``MODULE.NUMBER.ptx`` has the kernels of
+``MODULE.TARGET_gpu_after_optimizations.txt``. The latter has tables of files, locations and stack
+frames, then instructions whose metadata refer to a frame; in earlier versions they contain the file
+and line. A kernel has the name of its root instruction, with ``_`` for characters not allowed in
+identifiers; if it takes several steps, the later ones have a number after ``__``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TABLES = (b"FileNames", b"FunctionNames", b"FileLocations", b"StackFrames")
 
 
 def hlo_beside(ptx: str) -> str | None:
-    """Path of the optimised HLO that a PTX file was made from; None where there is not just one."""
+    """Path of the optimised HLO for a PTX file; None unless there is exactly one."""
     directory, name = os.path.split(ptx)
     dumped = _DUMPED.fullmatch(name)
     if dumped is None:
@@ -42,13 +42,13 @@ def hlo_beside(ptx: str) -> str | None:
 
 
 def kernel_lines(text: bytes) -> dict[str, SourceLocation]:
-    """Where the root operation of each kernel stands in the program that XLA compiled.
+    """The location of each kernel's root operation in the program that XLA compiled.
 
     Args:
         text: of the HLO.
 
     Returns:
-        By kernel's name; files as the program's build named them. Empty where nothing tells.
+        By kernel name; files as the program's build named them. Empty if unknown.
     """
     tables: dict[bytes, dict[bytes, tuple[bytes, ...]]] = {name: {} for name in _TABLES}
     rows = {b"FileNames": _FILE, b"FileLocations": _PLACE, b"StackFrames": _FRAME}
@@ -76,7 +76,7 @@ def kernel_lines(text: bytes) -> dict[str, SourceLocation]:
 
 @cached_while_unchanged(8)
 def kernel_lines_in(path: str) -> dict[str, SourceLocation]:
-    """The same of a file, read once for the many PTX files of its module.
+    """The same for a file, cached for the many PTX files of its module.
 
     Raises:
         OSError: it cannot be read.
@@ -85,7 +85,7 @@ def kernel_lines_in(path: str) -> dict[str, SourceLocation]:
 
 
 def line_of(kernel: str, lines: dict[str, SourceLocation]) -> SourceLocation | None:
-    """A kernel's own line, or that of the kernel whose later step it is."""
+    """A kernel's own line, or that of the kernel of which it is a later step."""
     return lines.get(kernel) or lines.get(kernel.rpartition("__")[0])
 
 

@@ -1,7 +1,7 @@
-"""Members of a zip archive, unpacked by ISA-L: in little more than half of zlib's time.
+"""Unpack zip members with ISA-L, in little more than half of zlib's time.
 
-`zipfile` reads the directory and the bytes as stored, with all of its checks; only what deflate
-packed is unpacked here.
+`zipfile` reads the directory and the stored bytes, with all of its checks; only deflated data is
+unpacked here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import IO, cast
 from isal import igzip_lib, isal_zlib
 
 _PIECE = 1 << 18
-"""Bytes as stored that are read at once."""
-_DAMAGE = cast(type[Exception], igzip_lib.IsalError)  # Its stub says that it is an instance.
+"""Number of stored bytes read at once."""
+_DAMAGE = cast(type[Exception], igzip_lib.IsalError)  # Its stub declares an instance.
 
 
 def open_member(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
-    """The bytes of a member, from its first on; the read at its end checks them.
+    """A stream of a member's bytes; reading to the end verifies them.
 
     Raises:
         zipfile.BadZipFile, RuntimeError, OSError: as `zipfile.ZipFile.open`.
@@ -28,7 +28,7 @@ def open_member(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
         return package.open(member)
     stored = copy.copy(member)
     stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
-    del stored.CRC  # It is that of the unpacked bytes.
+    del stored.CRC  # That checksum is for the unpacked bytes.
     return cast(IO[bytes], _Inflated(package.open(stored), member))
 
 
@@ -39,20 +39,20 @@ class _Inflated(io.RawIOBase):
         self._sum = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def close(self) -> None:
-        """Close the archive's stream too."""
+        """Also close the archive's stream."""
         self._stored.close()
         super().close()
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most as many; none at the end.
+        """The next bytes, at most the given number; empty at the end.
 
         Raises:
-            EOFError: the member is cut off.
-            zipfile.BadZipFile: it is damaged, or its bytes are not those that were packed.
+            EOFError: the member is truncated.
+            zipfile.BadZipFile: it is damaged, or its checksum is wrong.
         """
         data = self._unpacked(_PIECE if size < 0 else size)
         self._sum = isal_zlib.crc32(data, self._sum)

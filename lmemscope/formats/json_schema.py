@@ -1,6 +1,6 @@
-"""The published JSON Schema (draft 2020-12) of a document, out of its structure.
+"""Generate the published JSON Schema (draft 2020-12) of a document from its structure.
 
-Descriptions are the docstrings of the structures, those of fields their ``Attributes:``.
+Descriptions come from the docstrings of the structures, those of fields from ``Attributes:``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _JSON = {"None": "null", "True": "true", "False": "false"}
 
 
 def json_schema(structure: type[msgspec.Struct]) -> dict[str, Any]:
-    """The schema of a document; every structure in it is under ``$defs`` by its name."""
+    """The schema of a document; every structure in it is under ``$defs`` by name."""
     name, _, version = schema_of(structure).partition("/")
     (_,), parts = msgspec.json.schema_components((structure,), ref_template="#/$defs/{name}")
     known = _structures(structure, {})
@@ -40,7 +40,7 @@ def json_schema(structure: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _structures(kind: Any, found: dict[str, type[object]]) -> dict[str, type[object]]:
-    """The structures that a type is made of, by name."""
+    """The structures in a type, by name."""
     is_structure = inspect.isclass(kind) and issubclass(kind, msgspec.Struct)
     if is_structure and kind.__name__ not in found:
         found[kind.__name__] = kind
@@ -53,12 +53,12 @@ def _structures(kind: Any, found: dict[str, type[object]]) -> dict[str, type[obj
 
 
 def _unwritten(kind: type[object]) -> tuple[str, ...]:
-    """The fields of a structure that no document holds."""
+    """The fields of a structure that documents never contain."""
     return getattr(kind, "UNWRITTEN", ())
 
 
 def _describe(part: dict[str, Any], kind: type[object]) -> None:
-    """Descriptions from the docstring: of the structure before ``Attributes:``, then of fields."""
+    """Add descriptions from the docstring: the text before ``Attributes:``, then the fields."""
     text, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")
     if text:
         part["description"] = _joined(text)

@@ -1,4 +1,4 @@
-"""What a kernel may be called, and whether a user's glob means it: one answer for all places."""
+"""Determine the names of a kernel, and whether a user's glob matches one of them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from lmemscope.formats.demangle import demangle, scoped_name, short_name, withou
 
 
 def spellings(name: str, demangled: str) -> tuple[str, ...]:
-    """The names of a kernel, without repetition.
+    """The names of a kernel, without duplicates.
 
     ``_ZN2ns2rmILi32EEEvPf`` is called that, ``void ns::rm<32>(float*)``, ``ns::rm<32>``,
     ``rm<32>``, ``ns::rm`` and ``rm``.
 
     Args:
         name: mangled.
-        demangled: as `lmemscope.formats.demangle.demangle` gives it.
+        demangled: from `lmemscope.formats.demangle.demangle`.
     """
     short = short_name(demangled)
     template = short.partition("<")[0]
     base = template.rpartition("::")[2]
     plain = demangled.replace("(anonymous namespace)::", "").partition("(")[0]
-    if "<" in plain:  # cut within a template's arguments
+    if "<" in plain:  # cut inside template arguments
         plain = short
     instance = base + short.removeprefix(template)
     is_same = without_release(demangled) == demangled
@@ -34,17 +34,17 @@ def spellings(name: str, demangled: str) -> tuple[str, ...]:
 
 
 def matches(patterns: Iterable[str], name: str, demangled: str) -> bool:
-    """Whether a kernel is meant by any of some globs; no globs mean all kernels.
+    """Whether any of the globs matches a kernel; no globs match all kernels.
 
-    A name as it is spelled means that kernel, though ``(*) [4]`` is a glob as well. Blanks behind
-    commas do not count.
+    A name as displayed matches its kernel, even if ``(*) [4]`` is also a glob. Blanks after commas
+    are ignored.
     """
     wanted = tuple(patterns)
     return not wanted or are_meant(wanted, spellings(name, demangled))
 
 
 def are_meant(patterns: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether any of some globs means any of a kernel's `spellings`; as `matches`."""
+    """Whether any of the globs matches any of a kernel's `spellings`; as `matches`."""
     wanted = tuple(pattern.replace(", ", ",") for pattern in patterns)
     return any(
         spelling == pattern or fnmatchcase(spelling, pattern)
@@ -54,23 +54,23 @@ def are_meant(patterns: Iterable[str], names: Iterable[str]) -> bool:
 
 
 def is_instance(demangled: str, written: str) -> bool:
-    """Whether a compiled kernel is what a source defines, which may name it less qualified.
+    """Whether a compiled kernel may be one defined in a source, which may qualify it less.
 
     Args:
         demangled: the kernel's name.
-        written: a kernel's or a template's name in the source, without arguments.
+        written: a kernel's or template's name in the source, without arguments.
     """
     compiled = short_name(demangled).partition("<")[0]
     return compiled == written or compiled.endswith(f"::{written}")
 
 
 def nearest_names(pattern: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """The names spelled most like a glob that matches none, without repetition, nearest first.
+    """The names most similar to a glob that matches none, without duplicates, nearest first.
 
     Args:
         pattern: the glob.
         names: shortened; instances of a template count as the template.
-        most: how many to give.
+        most: maximum number of names.
     """
     from difflib import SequenceMatcher
 
@@ -91,12 +91,12 @@ _STATIC = re.compile(r"__nv_static_(\d{1,9})_")
 
 @functools.lru_cache(maxsize=1 << 16)
 def stable_name(name: str) -> str:
-    """A mangled name without what a compiler numbers anew for each run and directory.
+    """A mangled name without numbers that a compiler changes with each run and directory.
 
-    NVIDIA's front end calls a file's anonymous namespace, and what is static in it, by a hash of
-    the path, the file's name, another hash and its own process id:
+    NVIDIA's front end names a file's anonymous namespace, and its static entities, by a hash of the
+    path, the file's name, another hash and its process ID:
     ``_ZN41_GLOBAL__N__00000000_4_r_cu_2429f4fc_55604anonEPii`` gives ``_ZN11_GLOBAL__N_4anonEPii``.
-    Names that hold no such part are their own stable names.
+    Other names are returned unchanged.
     """
     name = _without_static_units(name)
     if "_GLOBAL__N_" not in name and "_INTERNAL_" not in name:
@@ -104,7 +104,7 @@ def stable_name(name: str) -> str:
     kept: list[str] = []
     position = 0
     while (found := _LENGTH.search(name, position)) is not None:
-        # Digits of an identifier may stand before those of the length.
+        # Digits of an identifier may precede those of the length.
         for start in reversed(range(found.start(), found.end())):
             end = found.end() + int(name[start : found.end()])
             unit = _UNIT.fullmatch(name[found.end() : end]) if end <= len(name) else None
@@ -123,17 +123,17 @@ _WARP = re.compile(r"_[0-9a-f]{8}(?=_cuda_kernel_(?:forward|backward)$)")
 
 
 def lasting_name(name: str) -> str:
-    """A stable name that an edit of the kernel keeps, and another release of CCCL.
+    """A stable name that survives edits of the kernel and other releases of CCCL.
 
-    Warp calls kernels by a digest of the text.
+    Warp names kernels by a digest of their text.
 
-    Several instances of a generic kernel have one.
+    Several instances of a generic kernel share it.
     """
     return _WARP.sub("", stable_name(without_release(name)))
 
 
 def _without_static_units(name: str) -> str:
-    """The name without the unit in ``__nv_static_<length>_<unit>_``, as older front ends write."""
+    """The name without the unit in ``__nv_static_<length>_<unit>_``, from older front ends."""
     found = _STATIC.match(name)
     if found is None:
         return name
@@ -141,7 +141,7 @@ def _without_static_units(name: str) -> str:
 
 
 def select(names: Iterable[str], globs: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The mangled names of the kernels that were asked for, and the short ones of the others."""
+    """The mangled names of the requested kernels, and the short names of the others."""
     kept: list[str] = []
     others: list[str] = []
     for name in names:

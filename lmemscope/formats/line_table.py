@@ -1,10 +1,10 @@
-"""Line tables of a cubin: which source line, or PTX line, each instruction comes from.
+"""Read a cubin's line tables: the source line, or PTX line, of each instruction.
 
-Both ``.debug_line`` (source) and ``.nv_debug_line_sass`` (PTX text) hold DWARF line programs
-(DWARF 3, section 6.2), one sequence per code section; relocations say which. NVIDIA adds two
-extended opcodes: 0x90 inlined_call (two ULEB128: the table row that holds the call site, 0 for
-"no longer inlined", and the function's name as an offset into ``.debug_str``) and 0x91
-set_function_name. Measured against ``nvdisasm -gi``; see docs/how-it-works.md.
+Both ``.debug_line`` (source) and ``.nv_debug_line_sass`` (PTX text) contain DWARF line programs
+(DWARF 3, section 6.2), one sequence per code section, which relocations identify. NVIDIA adds two
+extended opcodes: 0x90 inlined_call (two ULEB128: the table row of the call site, 0 for "no longer
+inlined", and the function's name as an offset into ``.debug_str``) and 0x91 set_function_name.
+Measured against ``nvdisasm -gi``; see docs/how-it-works.md.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from lmemscope.formats.file_names import joined
 from lmemscope.model import InlineFrame
 
 _DEEPEST = 200
-"""Calls inlined into each other; compilers stop long before."""
+"""Maximum inlining depth; compilers stop long before."""
 _LONGEST = 70
-"""Bits of a LEB128 number, seven to a byte; of 64 some may be written as zeros."""
+"""Bits in a LEB128 number, seven per byte; some may be redundant zeros beyond 64."""
 _END_SEQUENCE, _SET_ADDRESS, _DEFINE_FILE = 1, 2, 3
 _INLINED_CALL, _SET_FUNCTION_NAME = 0x90, 0x91
 (
@@ -40,10 +40,10 @@ _INLINED_CALL, _SET_FUNCTION_NAME = 0x90, 0x91
 
 @dataclass(frozen=True, slots=True)
 class InlinedLine:
-    """From ``pc`` on: the innermost frame first, then each call site outwards.
+    """The location from ``pc`` on: the innermost frame first, then each call site outwards.
 
-    The function of a frame is the one that the line is in; the outermost is None, for it is the
-    function that holds the instruction.
+    A frame's function is the one that contains the line; the outermost is None, because it is the
+    function that contains the instruction.
     """
 
     pc: int
@@ -80,7 +80,7 @@ def read_line_table(elf: ElfFile, section_name: str) -> dict[str, list[InlinedLi
         while position + 4 <= len(data):
             length = int.from_bytes(data[position : position + 4], "little")
             end = position + 4 + length
-            # A program must not be read beyond its own end: the next one begins there.
+            # A line program must not be read past its end, where the next one begins.
             program = _LineProgram(data[position:end], strings)
             for address_at, entries in program.sequences():
                 symbol = relocations.get(position + address_at) if address_at >= 0 else None
@@ -97,7 +97,7 @@ def read_line_table(elf: ElfFile, section_name: str) -> dict[str, list[InlinedLi
 
 @dataclass(slots=True)
 class _Row:
-    """One row of the line matrix, as far as we need it; ``context`` is the row of the call site."""
+    """The columns of a line matrix row that are used; ``context`` is the row of the call site."""
 
     pc: int
     file: int
@@ -107,7 +107,7 @@ class _Row:
 
 
 class _LineProgram:
-    """One unit of a line section: header, file table, sequences."""
+    """One unit in a line section: header, file table, sequences."""
 
     def __init__(self, data: bytes, strings: Strings) -> None:
         self._data, self._strings = data, strings

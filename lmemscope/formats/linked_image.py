@@ -1,4 +1,4 @@
-"""Who calls whom in a linked image, read from the ELF sections that nvlink itself goes by.
+"""Read the call graph of a linked image from the ELF sections that nvlink itself uses.
 
 NVIDIA documents none of these. They were read off objects that hold one call of each kind, and are
 held to ``nvlink -dump-callgraph`` on whole programs by benchmarks/linked.py (docs/linked.md):
@@ -47,22 +47,22 @@ _PAIR = struct.Struct("<II")
 _DIRECT, _TAKEN, _THROUGH, _HOLDS = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD, 0xFFFFFFFC
 _FIRST_MARK = 0xFFFFFFF0
 _STT_OBJECTS = frozenset({1, 13})
-"""STT_OBJECT, and NVIDIA's own for variables in objects."""
+"""STT_OBJECT, and NVIDIA's own type for variables in objects."""
 _OTHER_DATA = (".debug", ".nv_debug", ".nv.info", ".nv.callgraph")
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFunction:
-    """A function of an image or object.
+    """A function in an image or object.
 
     Attributes:
-        index: of its symbol; names of static functions may be shared.
+        index: of its symbol; static functions may share a name.
         name: mangled.
-        is_entry: a kernel.
-        is_local: static in its file, so that others may have its name.
-        is_defined: its code is here.
-        registers, stack_frame: as recorded; None where there is no record.
-        min_stack: bytes per thread of the deepest path; None where not recorded or not known.
+        is_entry: whether it is a kernel.
+        is_local: whether it is static in its file, so that others may have the same name.
+        is_defined: whether its code is present.
+        registers, stack_frame: as recorded; None without a record.
+        min_stack: bytes per thread of the deepest path; None if not recorded or unknown.
         stack_known: False where the image says that it is not statically known.
         load_sites, store_sites: ``LDL`` and ``STL`` of its section.
     """
@@ -82,13 +82,13 @@ class ImageFunction:
 
 @dataclass(frozen=True, slots=True)
 class ImageCalls:
-    """The call graph, by indices of symbols.
+    """The call graph, by symbol indices.
 
     Attributes:
         direct: caller and callee, each pair once.
-        through: caller and signature of its calls through pointers.
-        taken: functions whose address is taken, and their signature.
-        holders: mangled names of variables, and of functions, that hold a function's address.
+        through: the calling function, and the signature of its calls through pointers.
+        taken: functions whose address is taken, with their signature.
+        holders: mangled names of variables and functions that hold a function's address.
     """
 
     direct: tuple[tuple[int, int], ...] = ()
@@ -99,7 +99,7 @@ class ImageCalls:
 
 @dataclass(frozen=True, slots=True)
 class LinkedImage:
-    """Functions by index of their symbol, and their calls."""
+    """Functions by symbol index, and their calls."""
 
     functions: dict[int, ImageFunction]
     calls: ImageCalls
@@ -128,7 +128,7 @@ def _functions(elf: ElfFile) -> dict[int, ImageFunction]:
     for symbol in elf.symbols:
         code = elf.sections[symbol.section] if 0 < symbol.section < len(elf.sections) else None
         defined = code is not None and bool(code.flags & SHF_EXECINSTR)
-        # Inside a section lie subroutines of its function, which its own figures hold.
+        # Inside a section are subroutines of its function, which its figures already include.
         whole = defined and code is not None and code.name == f".text.{symbol.name}"
         if symbol.type != STT_FUNC or not (whole or (not defined and symbol.number in called)):
             continue
@@ -165,7 +165,7 @@ def _calls(elf: ElfFile) -> ImageCalls:
 
 
 def _listed(elf: ElfFile, wanted: int) -> Iterator[tuple[int, int]]:
-    """The pairs of one of the call graph's lists."""
+    """The pairs in one of the call graph's lists."""
     section = elf.section(".nv.callgraph")
     content = elf.content(section) if section is not None else memoryview(b"")
     current = 0
@@ -181,7 +181,7 @@ def _listed(elf: ElfFile, wanted: int) -> Iterator[tuple[int, int]]:
 
 
 def _holders(elf: ElfFile) -> dict[int, set[str]]:
-    """Which variables and functions hold each function's address."""
+    """The variables and functions that hold each function's address."""
     found: defaultdict[int, set[str]] = defaultdict(set)
     objects: defaultdict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for one in elf.symbols:
@@ -199,7 +199,7 @@ def _holders(elf: ElfFile) -> dict[int, set[str]]:
             if symbol.type == STT_FUNC and at >= 0 and offset < variables[at][1]:
                 found[symbol.number].add(variables[at][2])
     for holder, function in _listed(elf, _HOLDS):
-        # A function that holds it through a variable is not the one to name.
+        # If a function holds it through a variable, the variable is the one to name.
         if function not in found:
             found[function].add(elf.symbols[holder].name)
     return dict(found)

@@ -1,4 +1,4 @@
-"""Strings and characters in C++ text, while it is read as names, brackets and operators."""
+"""Hide strings and characters in C++ text, so that names and operators can be parsed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 _APART = 0x4E00
-"""Where letters begin that are no C++ name's first: what characters are hidden as."""
+"""First of the letters that stand for hidden characters; none can start a C++ name."""
 
 
 def without_literals(text: str) -> str:
-    """A text of the same length in which no string or character is taken for something else."""
+    """A text of the same length with strings and characters replaced by neutral text."""
     return _STRING.sub(_hidden, text)
 
 
 def _hidden(found: re.Match[str]) -> str:
-    """What stands for a string or a character while its statement is read: nothing that is a name.
+    """The replacement for a string or character: nothing that is a name.
 
-    A character comes back where it is shown (`_shown`); what is in a string is nobody's index.
+    A character is restored for display (`_shown`); the content of a string is never an index.
     """
     text = found.group()
     if text[0] == '"' or not text.isascii():
@@ -26,7 +26,7 @@ def _hidden(found: re.Match[str]) -> str:
 
 
 def with_literals(text: str) -> str:
-    """A text with its characters as written."""
+    """A text with its characters restored."""
     return "".join(
         chr(ord(one) - _APART) if _APART <= ord(one) < _APART + 128 else one for one in text
     )

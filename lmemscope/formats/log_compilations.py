@@ -1,8 +1,8 @@
-"""Compilations of a build's log that ptxas does not report: -Xptxas -v was not given, or -dlto was.
+"""Find compilations in a build log without a ptxas report: no -Xptxas -v, or -dlto.
 
-Each run of ptxas with -v prints at least the bytes of global memory. Where compilations print one
-after another, a step without a report before the next has none. Where they run at the same time,
-there are at least as many reports as sources and architectures.
+Each run of ptxas with -v prints at least the bytes of global memory. If compilations ran one after
+another, a step without a report before the next has none. If they ran at the same time, there must
+be at least as many reports as sources and architectures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _UNNAMED = "a compilation of several files"
 
 
 class Compilations:
-    """What a log compiles, and which of it ptxas reports."""
+    """The compilations in a log, and which of them ptxas reported."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -24,7 +24,7 @@ class Compilations:
         self._open: Step | None = None
 
     def take(self, event: Event) -> None:
-        """Read one more event."""
+        """Process one event."""
         if isinstance(event, Step):
             self._open = event if event.language == "CUDA" else None
             if self._open is not None:
@@ -36,10 +36,10 @@ class Compilations:
             self._reported.append(self._open.source)
 
     def unreported(self, *, is_parallel: bool) -> tuple[str, ...]:
-        """Sources without a report, or in words how many at least.
+        """Sources without a report, or a description of how many there are at least.
 
         Args:
-            is_parallel: compilations print between each other's lines.
+            is_parallel: whether the output of compilations is interleaved.
         """
         if not is_parallel:
             lacking = (one.source for one in self._steps if not self._is_reported(one))

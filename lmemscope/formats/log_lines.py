@@ -1,8 +1,8 @@
-"""A build's output, line by line: what each line says, whatever a terminal or a CI put around it.
+"""Interpret build output line by line, whatever a terminal or CI system adds to it.
 
-Builds print in colour, overwrite lines, and CI systems put times, job names and step numbers in
-front. ptxas writes each message in one piece, so what it says is found inside a line rather than
-at its start.
+Builds print in colour and overwrite lines, and CI systems prepend times, job names and step
+numbers. ptxas writes each message in one piece, so its text is searched for within a line rather
+than at the start.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ _STACK_LINE = re.compile(
 )
 _TARGET = re.compile(r" \(target: (sm_\w+)\)\s*$")
 _LONGEST = 1 << 18
-"""Characters of a line that are looked at; commands that link thousands of objects are long."""
+"""Number of characters of a line that are examined; commands that link thousands of objects are
+long."""
 _TROUBLE = re.compile(r"\berror(?:\s*:| [A-Z]*\d| #)|\*\*\*|^FAILED:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """``N bytes gmem``: ptxas begins to report a module."""
+    """``N bytes gmem``: ptxas starts to report a module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,14 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """``Function properties for`` of ptxas; its stack line follows."""
+    """``Function properties for`` from ptxas; its stack line follows."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """``N bytes stack frame, …``: of whatever function was named before it."""
+    """``N bytes stack frame, …``, for the function named before it."""
 
     text: str
 
@@ -79,7 +80,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """``Function properties for`` of nvlink, with its target where it names one."""
+    """``Function properties for`` from nvlink, with its target if it names one."""
 
     name: str
     arch: str | None
@@ -87,7 +88,7 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class LinkedUsed:
-    """``used N registers, …`` of nvlink."""
+    """``used N registers, …`` from nvlink."""
 
     text: str
 
@@ -102,7 +103,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class OtherReport:
-    """Another line of ptxas or nvlink, as it stands; ``error`` where it is one."""
+    """Another line from ptxas or nvlink, unchanged; ``error`` if it is one."""
 
     text: str
     error: BuildError | None = None
@@ -110,9 +111,9 @@ class OtherReport:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A line that may report an error: whatever was compiling may end without a report.
+    """A line that may report an error: a compilation may end without a report.
 
-    ``error``: it certainly does.
+    ``error``: it certainly is one.
     """
 
     error: BuildError | None = None
@@ -134,7 +135,7 @@ Event = (
 
 
 def events(text: str) -> Iterator[Event]:
-    """What the lines of a build's output say, in order; lines that say nothing are left out."""
+    """The events in a build's output, in order; other lines are skipped."""
     for raw in text.split("\n"):
         if "ptxas" not in raw and "nvlink" not in raw and "bytes" not in raw:
             event = _of_build(plain(raw))
@@ -145,7 +146,7 @@ def events(text: str) -> Iterator[Event]:
 
 
 def plain(raw: str) -> str:
-    """A line as a terminal leaves it, without colours and without what CI systems prepend."""
+    """A line without colours and without what CI systems prepend, as a terminal shows it."""
     raw = raw[:_LONGEST]
     line = _ESCAPE.sub("", raw) if "\x1b" in raw else raw
     line = line.rstrip("\r\n\0")

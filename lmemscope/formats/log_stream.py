@@ -1,8 +1,8 @@
-"""One stream of a build's output: whose lines are whose, as far as that is certain.
+"""Assign the ptxas lines of one output stream to functions, as far as that is certain.
 
-ptxas prints a function's figures in lines that do not name it. Where compilations ran at the same
-time and their lines lie between each other's, a line may belong to several functions. It is then
-taken only where every way of reading it gives the same figures; else they are not known.
+ptxas prints a function's figures on lines that do not name it. If compilations ran at the same time
+and their lines are interleaved, a line may belong to several functions. It is used only if every
+possible assignment gives the same figures; otherwise they are unknown.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from lmemscope.formats.log_lines import (
 )
 
 _MOST_AT_ONCE = 300
-"""Functions that wait for their figures at the same time; each line is weighed against all."""
+"""Maximum number of functions waiting for their figures; each line is compared with all."""
 
 
 @dataclass(slots=True)
 class CompiledModule:
-    """Functions that ptxas compiled together: the architecture of one is that of all.
+    """Functions that ptxas compiled together: they share an architecture.
 
-    ``is_relocatable``: code that is linked later, whose functions stand without a kernel.
+    ``is_relocatable``: code that is linked later, whose functions have no kernel.
     """
 
     arch: str | None
@@ -40,15 +40,15 @@ class CompiledModule:
 
 @dataclass(slots=True, eq=False)
 class Compiled:
-    """One function as one compilation reported it.
+    """A function as reported by one compilation.
 
     Attributes:
         name: mangled, as printed.
         is_entry: whether it was announced as a kernel.
-        arch, source: None where the log does not tell.
-        owner: the kernel that a function was compiled with, or None.
+        arch, source: None if the log does not tell.
+        owner: the kernel with which a function was compiled, or None.
         stack, used: the two lines of figures, or None.
-        mixed_up: figures are missing since several functions may own a line.
+        mixed_up: whether figures are missing because a line may belong to several functions.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Compiled:
 
     @property
     def is_relocatable(self) -> bool:
-        """Whether it certainly is code that is linked later."""
+        """Whether it certainly is relocatable code."""
         return self.module.is_relocatable
 
 
 class Links:
-    """nvlink's lines; of two kernels that wait, each gets both, so that neither is its own."""
+    """nvlink's lines; if two kernels wait, each gets both, so that neither line is certain."""
 
     def __init__(self, found: dict[tuple[str, str | None], list[str]]) -> None:
         self._found = found
@@ -77,7 +77,7 @@ class Links:
         self.loose: list[str] = []
 
     def take(self, text: str) -> None:
-        """``used …``, of a kernel that was named before."""
+        """Process ``used …``, for a kernel named earlier."""
         self.loose.append(text)
         if len(self.loose) < len(self.waiting):
             return
@@ -88,10 +88,10 @@ class Links:
 
 
 class LogStream:
-    """Lines that may belong together: of one ninja step, or of all that is not ninja's.
+    """Lines that may belong together: those of one ninja step, or everything outside ninja's steps.
 
     Attributes:
-        is_parallel: compilations printed between each other's lines.
+        is_parallel: whether the output of compilations is interleaved.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class LogStream:
         self.is_parallel = False
 
     def take(self, event: Event) -> None:
-        """Read one more event."""
+        """Process one event."""
         if max(map(len, (self._announced, *self._waiting))) > _MOST_AT_ONCE:
             self._give_up()
         if isinstance(event, Step):
@@ -140,7 +140,7 @@ class LogStream:
         return self._stacks.waiting, self._useds.waiting
 
     def _give_up(self) -> None:
-        """No machine compiles so many at a time: lines are missing, and who waits gets none."""
+        """No machine runs so many compilations at once: lines are missing; assign nothing."""
         self.is_parallel = True
         for waiting in (self._announced, *self._waiting):
             for function in waiting:
@@ -150,10 +150,10 @@ class LogStream:
         self._useds.loose.clear()
 
     def close(self) -> list[Compiled]:
-        """Settle what is open.
+        """Settle everything pending.
 
         Returns:
-            Kernels, each with its callees, and functions of no known kernel.
+            Kernels, each with its callees, and functions of unknown kernels.
         """
         own: list[Compiled] = []
         for pool in (self._stacks, self._useds):
@@ -182,7 +182,7 @@ class LogStream:
         self._is_silent = step.language == "CUDA"
 
     def _reported(self, *, begins: bool) -> None:
-        """A line of ptxas; one that begins something while something else is open tells a lot."""
+        """A ptxas line; one that starts something while another is pending shows an overlap."""
         self._is_silent = False
         open_ = self._announced or self._stacks.waiting or self._useds.waiting
         elsewhere = self._step is not None and self._step.language not in (None, "CUDA")
@@ -216,9 +216,9 @@ class LogStream:
             self._useds.waiting.append(function)
 
     def _doubt(self, which: str) -> None:
-        """A line that nobody waits for: the log begins late, or an earlier one went to the wrong.
+        """A line without a waiting function: the log starts late, or an earlier line went wrong.
 
-        Which one it was cannot be known, so none so far is.
+        It is unknown which, so no earlier assignment is trusted.
         """
         given = (self._stacks if which == "stack" else self._useds).given
         for function in given:
@@ -227,7 +227,7 @@ class LogStream:
         given.clear()
 
     def _use(self, text: str) -> None:
-        """``Used …`` comes after the stack line; lines may lack, and very old ones have neither."""
+        """``Used …`` follows the stack line; lines may be missing, and old logs have neither."""
         waiting, stacks = self._useds.waiting, self._stacks
         ready = [f for f in waiting if f not in stacks.waiting or stacks.loose]
         if not waiting and self._announced:
@@ -243,20 +243,19 @@ class LogStream:
 class _Pool:
     """Lines without a name, and the functions that wait for one.
 
-    With one function waiting, the line is its own. With several, lines are kept until there are
-    as many as functions: then all have theirs, and if the lines are equal, it does not matter
-    which is whose.
+    If one function waits, the line is its own. If several wait, lines are collected until there are
+    as many as functions; if they are all equal, it does not matter which is whose.
     """
 
     def __init__(self) -> None:
         self.waiting: list[Compiled] = []
         self.loose: list[str] = []
         self.given: list[Compiled] = []
-        """Functions that have a line since lines were last doubted."""
+        """Functions that received a line since lines were last doubted."""
         self.was_shared = False
 
     def take(self, text: str, candidates: list[Compiled], which: str) -> Compiled | None:
-        """A line; returns the function that it certainly belongs to."""
+        """Add a line; return the function to which it certainly belongs."""
         if not candidates:
             return None
         self.loose.append(text)
@@ -275,13 +274,13 @@ class _Pool:
         return owners[0] if len(owners) == 1 else None
 
     def give_up(self) -> None:
-        """Nothing follows: who still waits while lines are loose cannot have one."""
+        """The end: functions still waiting while lines are unassigned get none."""
         for owner in self.waiting:
             owner.mixed_up |= bool(self.loose)
 
 
 def _settle_twins(twins: Sequence[Compiled], announced: Sequence[Compiled]) -> None:
-    """One kernel announced for several architectures at once: its figures if all are equal."""
+    """One kernel announced for several architectures at once: keep its figures if all are equal."""
     complete = len(twins) == len(announced)
     for which in ("stack", "used"):
         lines = {getattr(twin, which) for twin in twins}

@@ -1,11 +1,10 @@
-"""Instructions that decide where control goes on, decoded from machine code, sm_75 to sm_121.
+"""Decode control-flow instructions in machine code, sm_75 to sm_121.
 
 As in `sites`, the encoding was measured against nvdisasm. Bits 0-11 of the low word are the opcode,
-12-15 the guard (7 is "always"); bit 33 is set where ``BRA`` asks whether lanes diverge (``.DIV``,
-``.CONV``). Of the high word, bits 23-26 are a second condition of ``BRA``; ``BRA.U`` has one of its
-own.
-A target counts from the next instruction: of ``BRA`` as of ``CALL`` (`machine_calls`), of ``BSSY``
-in bits 32-63. ``BSSY`` and ``BSYNC`` have their barrier's number in bits 16-19.
+12-15 the guard (7 is "always"); bit 33 is set if ``BRA`` tests whether lanes diverge (``.DIV``,
+``.CONV``). In the high word, bits 23-26 are a second condition of ``BRA``; ``BRA.U`` has its own. A
+target is relative to the next instruction: encoded for ``BRA`` as for ``CALL`` (`machine_calls`),
+for ``BSSY`` in bits 32-63. ``BSSY`` and ``BSYNC`` have their barrier's number in bits 16-19.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ _BRA, _BRA_U, _BSSY, _BSYNC, _BRX = 0x947, 0x547, 0x945, 0x941, 0x949
 _EXIT, _RET, _JMP, _JMX = 0x94D, 0x950, 0x94A, 0x94C
 
 BRANCH, BARRIER, MEET, END, TABLE = range(1, 6)
-"""Kinds: ``BRA``; ``BSSY``, which says where lanes meet; ``BSYNC``, which goes there; the end of
-the function; a jump through a table."""
+"""Kinds: ``BRA``; ``BSSY``, which states where lanes reconverge; ``BSYNC``, which goes there; the
+end of the function; a jump through a table."""
 _OPCODES = Opcodes(
     {
         _BRA: BRANCH,
@@ -42,14 +41,14 @@ _OPCODES = Opcodes(
 BRANCH_FIELDS = np.dtype(
     [("pc", "<i8"), ("target", "<i8"), ("kind", "u1"), ("barrier", "u1"), ("always", "?")]
 )
-"""One such instruction: its byte offset in the code section; the offset that a branch goes to or a
-barrier names, else -1; its kind; the barrier's number; whether it is executed in any case."""
+"""One such instruction: its byte offset in the code section; the target offset of a branch or
+barrier, else -1; its kind; the barrier's number; whether it is unconditional."""
 Branches: TypeAlias = NDArray[np.void]
 """Records of `BRANCH_FIELDS`, in address order."""
 
 
 def find_branches(code: bytes | memoryview, compute_capability: int) -> Branches:
-    """Decode them all.
+    """Decode all control-flow instructions.
 
     Args:
         code: a section's bytes; a trailing partial instruction is ignored.

@@ -1,7 +1,7 @@
-"""Macros in the text of C++ files, and lines with these replaced.
+"""Read macros in C++ files, and expand them in lines.
 
-No preprocessor: conditions are not evaluated. A macro with several definitions in force, none of
-them taken back by ``#undef``, is not replaced.
+This is not a preprocessor: conditions are not evaluated. A macro with several active definitions
+(none cancelled by ``#undef``) is not expanded.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _PASTE = re.compile(r"(?<!\s)\s*##\s*")
 _STRINGIFIED = re.compile(r"(?<!#)#\s*([A-Za-z_]\w*)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SAYS_MORE = re.compile(r"[\[;]")
-"""In the body of a macro without parameters that is no constant."""
+"""In the body of a macro without parameters that is not a constant."""
 _LONGEST = 200_000
-"""Characters that an expansion may have."""
+"""Maximum length of an expansion, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A macro; ``body`` is on one line, ``parameters`` are None where none can be given."""
+    """A macro; ``body`` is on one line, ``parameters`` is None if it takes none."""
 
     name: str
     parameters: tuple[str, ...] | None
     body: str
 
     def replaced(self, arguments: Sequence[str]) -> str:
-        """Its body with arguments for parameters."""
+        """Its body with arguments substituted for parameters."""
         given = dict(zip(self.parameters or (), arguments, strict=True))
         body = _STRINGIFIED.sub('""', self.body)
         return _PASTE.sub("", _NAME.sub(lambda found: given.get(found[0], found[0]), body))
@@ -43,7 +43,7 @@ class Macro:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """What one file's text says of macros.
+    """The macros in one file's text.
 
     Attributes:
         steps: line, name, and the macro; None for ``#undef`` and for constants.
@@ -52,7 +52,7 @@ class Definitions:
     steps: tuple[tuple[int, str, Macro | None], ...]
 
     def before(self, line: int | None) -> Iterator[tuple[str, frozenset[Macro | None]]]:
-        """Each name with the definitions in force at a line, or at the file's end."""
+        """Each name with its active definitions at a line, or at the end of the file."""
         known: dict[str, frozenset[Macro | None]] = {}
         for at, name, macro in self.steps:
             if line is not None and at >= line:
@@ -62,7 +62,7 @@ class Definitions:
 
 
 def definitions_of(lines: Iterable[str]) -> Definitions:
-    """Macros of a file; ``lines`` are all of it, comments included."""
+    """A file's macros; ``lines`` are all of it, including comments."""
     steps: list[tuple[int, str, Macro | None]] = []
     begun, first = "", 0
     for number, line in enumerate(lines, 1):
@@ -91,7 +91,7 @@ def _macro(text: str) -> Macro | None:
         return None
     body = found["body"].partition("//")[0].strip()
     if found["parameters"] is None:
-        # A constant is what the line says by its name.
+        # For a constant, the line already shows the name.
         return Macro(found["name"], None, body) if _SAYS_MORE.search(body) else None
     parameters = tuple(one.strip() for one in found["parameters"].split(",") if one.strip())
     if any(_NAME.fullmatch(one) is None for one in parameters):
@@ -100,9 +100,9 @@ def _macro(text: str) -> Macro | None:
 
 
 def expanded(text: str, macros: Mapping[str, Macro]) -> str | None:
-    """A text with each macro call in it replaced once, line for line; None without a call.
+    """A text with each macro call replaced once, keeping lines; None without a call.
 
-    What stands in brackets inside a replaced body stays as it is written there.
+    Brackets inside a replaced body stay as written there.
     """
     kept: list[str] = []
     at = 0

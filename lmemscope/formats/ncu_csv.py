@@ -1,14 +1,14 @@
-"""Nsight Compute's CSV exports (``ncu --csv``) as data: counters per launch and per instruction.
+"""Parse Nsight Compute's CSV exports (``ncu --csv``): counters per launch and per instruction.
 
-Three layouts are read, told apart by their head rows; columns are found by name, because versions
-add and rename them:
+Three layouts are supported, recognised by their header rows. Columns are found by name, because
+versions add and rename them:
 
-- the raw page: a row per launch and a column per metric, with the units in the row below the head;
+- the raw page: a row per launch and a column per metric, with the units below the header;
 - the details page: a row per launch and metric;
-- the source page as SASS: for each launch a row with the kernel's name, a head, and a row per
+- the source page as SASS: for each launch a row with the kernel's name, a header, and a row per
   instruction.
 
-What is printed around the tables (``==PROF==`` lines, the program's own output) is skipped.
+Text around the tables (``==PROF==`` lines, the program's own output) is skipped.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from lmemscope.model import Profile, ProfiledInstruction, ProfiledLaunch, Profil
 
 Row = list[str]
 Page = str | Iterable[str]
-"""A text, or its lines with their ends."""
+"""A text, or its lines with line ends."""
 
 EXECUTED = "Instructions Executed"
 LOCAL_SECTORS = "L2 Theoretical Sectors Local"
-"""Sectors of the requests that local accesses make to L1: over a kernel they add up to
+"""Sectors of requests to L1 by local accesses; over a kernel they add up to
 ``l1tex__t_sectors_pipe_lsu_mem_local_op_{ld,st}.sum`` (measured with 2025.3 on an H200)."""
 SAMPLES = ("# Samples", "Warp Stall Sampling (All Samples)", "Warp Stall Sampling (All Cycles)")
-"""All samples at an instruction, as versions call them."""
+"""All samples at an instruction, as named by various versions."""
 WAITING, THROTTLED, ISSUED = "stall_long_sb", "stall_lg", "stall_selected"
 _COLUMNS = frozenset((EXECUTED, LOCAL_SECTORS, *SAMPLES, WAITING, THROTTLED, ISSUED))
-"""The columns of a source page that are read; it has about 60."""
+"""The columns read from a source page, which has about 60."""
 
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
 _GROUPED_BY_DOTS = re.compile(r"-?\d{1,3}(?:\.\d{3})+(?:,\d*)?")
@@ -52,7 +52,7 @@ _SCALES = {
     "second": 1.0,
     "s": 1.0,
 }
-"""Seconds in the units that ncu writes times in."""
+"""Seconds per unit in which ncu writes times."""
 _PREFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _COUNTED = re.compile(r"([KMGT])(byte|sector|request|inst|warp|cycle)(?=$|/)")
 _OWN = frozenset(
@@ -62,21 +62,21 @@ _OWN = frozenset(
     }
 )
 _CAPABILITY = tuple(f"device__attribute_compute_capability_{part}" for part in ("major", "minor"))
-"""What says it where the page has no column ``CC``, as before 2022."""
+"""The metrics to use if the page has no ``CC`` column, as before 2022."""
 _OF_LOCAL = re.compile("mem_local_op|inst_executed_op_local|executed_local|sectors_local")
-"""In the names of metrics that are 0 of a launch without local memory."""
+"""In the names of metrics that are 0 for a launch without local memory."""
 _LAUNCH_METRICS = {"Block Size": "launch__block_dim", "Grid Size": "launch__grid_dim"}
 
 
 def launches(page: Page, names: Collection[str] | None = None) -> tuple[ProfiledLaunch, ...]:
-    """The launches of a raw or a details page, in the order of the file.
+    """The launches on a raw or details page, in file order.
 
     Args:
         page: its text.
-        names: of the metrics that are wanted; None for all.
+        names: of the metrics to read; None for all.
 
     Raises:
-        FormatError: the text holds no such page, or one that contradicts its own head.
+        FormatError: the text contains no such page, or one that does not match its header.
     """
     rows = _rows(page)
     head = next((row for row in rows if row[0] == "ID" and "Kernel Name" in row), None)
@@ -94,15 +94,15 @@ def launches(page: Page, names: Collection[str] | None = None) -> tuple[Profiled
 def sources(
     page: Page, is_wanted: Callable[[str], bool] = lambda kernel: True
 ) -> tuple[ProfiledSource, ...]:
-    """The instructions of each launch on a source page, in the order of the file.
+    """The instructions of each launch on a source page, in file order.
 
     Args:
         page: its text.
-        is_wanted: by the kernel's name, whether its instructions are; the blocks of the others are
+        is_wanted: whether a kernel's instructions are wanted, by its name; blocks of others are
             empty.
 
     Raises:
-        FormatError: the text holds no source page with addresses of SASS.
+        FormatError: the text contains no source page with SASS addresses.
     """
     found: list[ProfiledSource] = []
     kernel, head, wanted = "", Row(), True
@@ -130,15 +130,15 @@ def sources(
 def profile(
     pages: Sequence[Page], source_pages: Sequence[Page], names: Collection[str] | None = None
 ) -> tuple[Profile, bool]:
-    """What the pages of one profile hold, and whether its source pages fit its launches.
+    """The pages of one profile, and whether its source pages match its launches.
 
-    Versions print the instructions of a launch once or several times, one after the other. Those of
-    kernels that accessed no local memory are left out.
+    Versions print a launch's instructions once, or several times in succession. Instructions of
+    kernels without local memory accesses are omitted.
 
     Args:
         pages: of launches.
         source_pages: of their instructions, if any.
-        names: of the metrics that are wanted; None for all.
+        names: of the metrics to read; None for all.
 
     Raises:
         FormatError: as `launches` and `sources`, or there is no page of launches.
@@ -161,7 +161,7 @@ def profile(
 
 
 def _may_use_local_memory(launch: ProfiledLaunch) -> bool:
-    """Whether a launch accessed local memory, or has no counter that tells."""
+    """Whether a launch accessed local memory, or has no counter to tell."""
     told = [value for name, value in launch.metrics.items() if _OF_LOCAL.search(name)]
     return not told or any(told)
 
@@ -169,10 +169,10 @@ def _may_use_local_memory(launch: ProfiledLaunch) -> bool:
 def _paired(
     run: Sequence[ProfiledLaunch], code: Sequence[ProfiledSource]
 ) -> tuple[ProfiledSource, ...] | None:
-    """The instructions of each launch; None where they cannot be told apart.
+    """The instructions of each launch; None if they cannot be matched.
 
-    Launches of one kernel in a row have as many blocks in a row, or as many times as many, and
-    those of one launch are equal. A kernel may have no block.
+    Successive launches of one kernel have equally many successive blocks, or a multiple, and the
+    blocks of one launch are equal. A kernel may have no block.
     """
     launched = [[*group] for _, group in groupby(run, key=lambda one: one.kernel)]
     shown = [[*group] for _, group in groupby(code, key=lambda one: one.kernel)]
@@ -193,12 +193,12 @@ def _paired(
 
 
 def _base(name: str) -> str:
-    """A kernel's name without what versions and pages spell in several ways."""
+    """A kernel's name without parts that versions and pages spell differently."""
     return short_name(demangle(name)).partition("<")[0]
 
 
 def is_source_page(page: Page) -> bool:
-    """Whether a text is a source page rather than one of launches."""
+    """Whether a text is a source page rather than a page of launches."""
     for row in _rows(page):
         if row[0] == "ID" and "Kernel Name" in row:
             return False
@@ -208,7 +208,7 @@ def is_source_page(page: Page) -> bool:
 
 
 def _rows(page: Page) -> Iterator[Row]:
-    """Rows that are not empty; lines of ncu's log are none."""
+    """Nonempty rows; lines of ncu's log are skipped."""
     text = io.StringIO(page) if isinstance(page, str) else page
     lines = (line for line in text if not line.startswith("=="))
     try:
@@ -303,7 +303,7 @@ def _address(cell: str) -> int | None:
 
 
 def _is_dotted(cells: Iterator[str]) -> bool:
-    """Whether numbers are written as some locales do: 1.234.567,89."""
+    """Whether numbers use a locale's format: 1.234.567,89."""
     return any(_DOTS_ONLY_IF_GROUPED.fullmatch(cell) for cell in cells)
 
 

@@ -1,9 +1,9 @@
-"""The commands of ``build.ninja`` with the values of their variables, as ninja runs and logs them.
+"""Expand the commands in ``build.ninja``, as ninja runs and logs them.
 
-Grammar: the Ninja manual, "Ninja file reference". The variables of a file and those of a build
-statement have their values where they are written; those of a rule get theirs for each build
-statement, whose own come first. ``$in`` and ``$out`` are quoted for a shell. What ``include`` names
-is read in the scope of the file, what ``subninja`` names in one of its own below it.
+Grammar: the Ninja manual, "Ninja file reference". Variables of a file and of a build statement are
+expanded where they are written; those of a rule for each build statement, whose own variables come
+first. ``$in`` and ``$out`` are quoted for a shell. A file named by ``include`` is read in the scope
+of the including file, one named by ``subninja`` in its own scope below it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _DEEPEST = 32
 
 @dataclass(slots=True)
 class _Scope:
-    """Rules, each with its variables as written, and variables of a file."""
+    """Rules with their variables as written, and the variables of a file."""
 
     above: _Scope | None = None
     rules: dict[str, dict[str, str]] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
 
     def value(self, name: str) -> str:
-        """Of a variable; empty where it has none, as for ninja."""
+        """A variable's value; empty if it has none, as for ninja."""
         scope: _Scope | None = self
         while scope is not None:
             if name in scope.variables:
@@ -39,7 +39,7 @@ class _Scope:
         return ""
 
     def rule(self, name: str) -> dict[str, str]:
-        """The variables of a rule; none where there is no such rule."""
+        """The variables of a rule; empty if there is no such rule."""
         scope: _Scope | None = self
         while scope is not None:
             if name in scope.rules:
@@ -49,17 +49,18 @@ class _Scope:
 
 
 class NinjaFile:
-    """What a build file says, with those that it names.
+    """A build file, including those it names.
 
     Attributes:
-        edges: build statements by output, their paths and their own variables with values.
+        edges: build statements by output, with paths and their own variables expanded.
     """
 
     def __init__(self, read: Callable[[str], str]) -> None:
-        """Start with nothing.
+        """Start empty.
 
         Args:
-            read: the text of a file by its name as written; its errors pass through `add`.
+            read: returns the text of a file by its name as written; `add` does not catch its
+                errors.
         """
         self.edges: dict[str, Edge] = {}
         self._read = read
@@ -68,21 +69,21 @@ class NinjaFile:
         self._left, self._files = _LARGEST, 0
 
     def add(self, text: str) -> None:
-        """Read a file, and those that it includes, in the scope of those before it.
+        """Read a file, and those it includes, in the scope of those before it.
 
         Raises:
-            ValueError: files include one another, or values are longer than those of any build;
-                `command` raises it too.
+            ValueError: files include one another, or values are implausibly long; `command` raises
+                it too.
         """
         self._add(text, self._top, 0)
 
     def command(self, output: str, *, with_response: bool = True) -> str | None:
-        """The command that makes an output; None where none does.
+        """The command that makes an output; None if there is none.
 
         Args:
             output: as in `edges`.
-            with_response: whether what its response file holds follows, as in Ninja's log; else it
-                stands in the place of ``@FILE``, for Ninja keeps no such file.
+            with_response: append the content of its response file, as in Ninja's log; otherwise
+                replace ``@FILE`` by it, because Ninja does not keep the file.
         """
         edge = self.edges.get(output)
         if edge is None:
@@ -100,7 +101,7 @@ class NinjaFile:
 
         def value(name: str) -> str:
             if name not in known:
-                known[name] = ""  # For a variable that its own value names.
+                known[name] = ""  # for a variable that refers to itself
                 if name in edge.bindings:
                     known[name] = edge.bindings[name]
                 elif name in rule:
@@ -147,7 +148,7 @@ class NinjaFile:
             self._scopes.update(dict.fromkeys(edge.outputs, scope))
 
     def _evaluated(self, text: str, value: Callable[[str], str]) -> str:
-        """Text with the values of its variables."""
+        """Text with its variables expanded."""
         parts: list[str] = []
         at = 0
         for match in _REFERENCE.finditer(text):
@@ -161,7 +162,7 @@ class NinjaFile:
 
 
 def _statements(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Each line that is not indented, with the variables that the indented ones below it set."""
+    """Each line that is not indented, with the variables set by the indented lines below."""
     line, bindings = "", list[tuple[str, str]]()
     for one in logical_lines(text):
         if one.lstrip().startswith("#"):

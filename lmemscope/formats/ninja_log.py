@@ -1,8 +1,8 @@
-"""What ninja remembers of a build: ``.ninja_log`` and ``.ninja_deps``.
+"""Read ninja's records of a build: ``.ninja_log`` and ``.ninja_deps``.
 
 Formats: ninja's ``build_log.cc`` and ``deps_log.cc``, versions 5 to 7 of the log and 3 and 4 of the
-dependencies. The log has a hash of the command that made each output; versions 5 and 6 use
-MurmurHash64A, version 7 rapidhash.
+dependencies. The log has a hash of the command for each output: MurmurHash64A in versions 5 and 6,
+rapidhash in version 7.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Logged:
     """The last run that made an output.
 
     Attributes:
-        time: in ns; of the output, or in newer versions of the command's start: what it read and
-            has changed since is newer.
+        time: in ns: of the output or, in newer versions, of the command's start. An input changed
+            after it is newer.
         command: hash of the command.
     """
 
@@ -37,7 +37,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class NinjaLog:
-    """A log.
+    """A parsed log.
 
     Attributes:
         version: of its format.
@@ -48,17 +48,17 @@ class NinjaLog:
     runs: Mapping[str, Logged] = field(default_factory=dict)
 
     def shows(self, output: str, command: str) -> bool | None:
-        """Whether a command was the last to make an output; None where that is not known."""
+        """Whether a command was the last to make an output; None if unknown."""
         run, hashed = self.runs.get(output), command_hash(command, self.version)
         return None if run is None or hashed is None else hashed == run.command
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What a compilation read, as its depfile said.
+    """The files that a compilation read, from its depfile.
 
     Attributes:
-        time: of the output in ns, when they were noted.
+        time: of the output in ns when they were recorded.
         files: as ninja spells them.
     """
 
@@ -67,7 +67,7 @@ class Dependencies:
 
 
 def command_hash(command: str, version: int) -> int | None:
-    """A command's hash in a log of a version; None where that is not known."""
+    """A command's hash for a version of the log; None if the version is unknown."""
     if version not in (5, 6, 7):
         return None
     hashed = _rapid if version == 7 else _murmur
@@ -75,7 +75,7 @@ def command_hash(command: str, version: int) -> int | None:
 
 
 def parse_ninja_log(data: bytes) -> NinjaLog:
-    """The runs of a log; lines that are none are passed over."""
+    """The runs in a log; invalid lines are skipped."""
     header = _HEADER.match(data)
     if header is None:
         return NinjaLog(0)
@@ -93,7 +93,7 @@ def parse_ninja_log(data: bytes) -> NinjaLog:
 
 
 def parse_ninja_deps(data: bytes) -> dict[str, Dependencies]:
-    """Dependencies by output; a damaged record ends the reading, as it does for ninja."""
+    """Dependencies by output; reading stops at a damaged record, as in ninja."""
     start = len(_DEPS)
     if not data.startswith(_DEPS) or len(data) < start + 4:
         return {}
@@ -167,7 +167,7 @@ def _rapid(data: bytes) -> int:
         low = read(0, 4) << 32 | read(size - 4, 4)
         high = read(step, 4) << 32 | read(size - 4 - step, 4)
     else:
-        low = high = 0  # Otherwise in rapidhash; no command is as short.
+        low = high = 0  # rapidhash differs here; no command is so short
     product = (low ^ second) * (high ^ seed)
     return _mix((product & _64) ^ first ^ size, (product >> 64) ^ second)
 

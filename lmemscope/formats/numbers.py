@@ -1,17 +1,17 @@
-"""Numbers in text that somebody else wrote."""
+"""Parse numbers in foreign text."""
 
 from __future__ import annotations
 
 _MOST_DIGITS = 18
-"""Fit into 64 bits, whatever they are."""
+"""Numbers of this many digits fit in 64 bits."""
 
 
 def decimal(text: str) -> int | None:
-    """The number that decimal digits spell; None for any other text, and for over 18 digits.
+    """The value of decimal digits; None for any other text, and for more than 18 digits.
 
-    ``int`` is no judge of foreign text: it takes signs, spaces, underscores and the digits of every
-    script, and raises ``ValueError`` for thousands of digits. ``str.isdigit`` is none either: it
-    takes superscripts.
+    ``int`` is unsuitable for foreign text: it accepts signs, spaces, underscores and the digits of
+    every script, and raises ``ValueError`` for thousands of digits. ``str.isdigit`` accepts
+    superscripts.
     """
     if len(text) > _MOST_DIGITS or not (text.isascii() and text.isdecimal()):
         return None

@@ -1,4 +1,4 @@
-"""What ``nvlink -v`` prints: figures of each kernel, and what keeps a program from being linked.
+"""Parse ``nvlink -v`` output: each kernel's figures, and errors that prevent linking.
 
 Shapes of messages as nvlink 13.5 prints them (docs/linked.md lists what each was seen for):
 
@@ -42,14 +42,14 @@ _PROBLEMS: tuple[tuple[ProblemKind, re.Pattern[str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class LinkedFigures:
-    """A kernel's figures after linking; bytes per thread, shared memory aside.
+    """A kernel's figures after linking, in bytes per thread except for shared memory.
 
     Attributes:
-        registers: of the kernel and of all that it may call, the most.
-        stack: of the deepest path; 0 where ``stack_known`` is False.
-        local: local memory; 0 in all that nvlink 13 prints, frames are in the stack.
+        registers: maximum over the kernel and everything it may call.
+        stack: of the deepest path; 0 if ``stack_known`` is False.
+        local: local memory; 0 in everything nvlink 13 prints: frames are in the stack.
         shared: bytes per block.
-        stack_known: False where nvlink warned that it cannot tell.
+        stack_known: False if nvlink warned that it is unknown.
     """
 
     registers: int
@@ -61,14 +61,14 @@ class LinkedFigures:
 
 @dataclass(frozen=True, slots=True)
 class LinkProblem:
-    """Why there is no image, or why it lacks something.
+    """Why there is no image, or why it is incomplete.
 
     Attributes:
-        kind: what kind of problem.
-        symbol: mangled; of ``no-arch``, the architecture.
-        file: the input it speaks of, as nvlink was given it.
-        first: of ``duplicate``, the input that defines it as well.
-        text: nvlink's own words.
+        kind: of the problem.
+        symbol: mangled; for ``no-arch``, the architecture.
+        file: the input concerned, as passed to nvlink.
+        first: for ``duplicate``, the input with the other definition.
+        text: nvlink's message.
     """
 
     kind: ProblemKind
@@ -80,12 +80,12 @@ class LinkProblem:
 
 @dataclass(frozen=True, slots=True)
 class NvlinkLog:
-    """A whole log.
+    """A complete log.
 
     Attributes:
         kernels: figures by mangled name.
-        problems: errors, and warnings of inputs that hold nothing for the target.
-        warnings: other warnings, in nvlink's words, those of unknown stacks aside.
+        problems: errors, and warnings about inputs without code for the target.
+        warnings: other warnings, in nvlink's words, except those about unknown stacks.
     """
 
     kernels: dict[str, LinkedFigures]
@@ -94,7 +94,7 @@ class NvlinkLog:
 
 
 def parse_nvlink_log(text: str) -> NvlinkLog:
-    """Read what nvlink printed; lines that are not its own are left aside."""
+    """Parse nvlink's output; other lines are ignored."""
     used: dict[str, re.Match[str]] = {}
     unknown: set[str] = set()
     problems: list[LinkProblem] = []

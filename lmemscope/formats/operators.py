@@ -1,6 +1,6 @@
-"""Operators in a statement: what they compute, and what functions get by their operands.
+"""Find operators in a statement, and the operands passed to overloaded operators.
 
-Which operator binds tighter is the grammar's to say: tree-sitter's for CUDA reads the text.
+Precedence is determined by the grammar: tree-sitter's for CUDA.
 """
 
 from __future__ import annotations
@@ -16,30 +16,29 @@ if TYPE_CHECKING:
     from tree_sitter import Parser
 
 _AROUND = "void f() {"
-"""A statement is read in a function."""
+"""Statements are parsed inside a function."""
 _NAMED = re.compile(r"(?:^|::|\s)operator\s*([-+*/%^&|~!=<>]+)(?=\s*\(|\s*<[^-+*/%^&|~!=<>]|$)")
 _BETWEEN = re.compile(r"[\w.]\s*[-+*/%^|&]+\s*[\w.!~-]")
-"""An operator between two operands, brackets and what is in them replaced."""
+"""An operator between two operands, with bracketed text replaced."""
 _BINARY = ("binary_expression", "assignment_expression")
 _UNARY = ("unary_expression", "pointer_expression", "update_expression")
 
 
 def operator_of(name: str) -> str | None:
-    """The operator that a function is: ``+=`` of ``V3::operator+=(V3 const&)``; None of others."""
+    """The operator that a function is: ``+=`` for ``V3::operator+=(V3 const&)``; else None."""
     found = _NAMED.search(name)
     return None if found is None else found[1]
 
 
 def operand_lists(text: str, operator: str, count: int) -> Iterator[tuple[int, list[str]]]:
-    """The operands of an operator wherever a text has it between or before them.
+    """The operands of each occurrence of an operator in a text.
 
     Args:
-        text: of a statement, without comments; it need not be whole.
+        text: of a statement, without comments; may be incomplete.
         operator: as written.
-        count: how many operands it has: 1 or 2.
+        count: its number of operands: 1 or 2.
 
-    Yields:
-        Offset at which the first of what belongs to it begins, in characters, and its operands.
+    Yields:     Offset in characters where the expression begins, and its operands.
     """
     data = text.encode()
     nodes = [_parser().parse(_AROUND.encode() + data).root_node]
@@ -60,7 +59,7 @@ def operand_lists(text: str, operator: str, count: int) -> Iterator[tuple[int, l
 
 
 def is_computed(argument: str) -> bool:
-    """Whether an argument is an operator's value, ``-a`` or ``a + b``: no variable of its own."""
+    """Whether an argument is the result of an operator, ``-a`` or ``a + b``, not a variable."""
     argument = argument.strip()
     if argument.startswith("(") and closed_at(argument, 0) == len(argument):
         return is_computed(argument[1:-1])

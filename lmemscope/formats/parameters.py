@@ -1,4 +1,4 @@
-"""Parameter types of functions, as sources and demanglers write them, such that both compare."""
+"""Normalise parameter types in sources and demangled names, so that they can be compared."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _WORD = re.compile(r"[^\W\d]\w*|\d+|.", re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 _QUALIFIERS = frozenset("const volatile __restrict__ __restrict restrict register".split())
 _LONGEST = 10_000
-"""Characters of a parameter list that is looked into."""
+"""Maximum length of a parameter list, in characters."""
 
 _ARITHMETIC = frozenset("bool char short int long float double unsigned signed".split())
 
 
 def type_of(words: Sequence[str]) -> str | None:
-    """The type of a parameter, without what overloads are seldom told by; None if not built in.
+    """A parameter's type, without details that rarely distinguish overloads; None if not built in.
 
     Args:
-        words: of the declaration or of the demangled type; a name may follow the type.
+        words: of the declaration or demangled type; a name may follow the type.
     """
     base: list[str] = []
     rest = ""
@@ -38,9 +38,9 @@ def type_of(words: Sequence[str]) -> str | None:
 
 
 def types_of(parameters: Sequence[Sequence[str]]) -> tuple[str | None, ...] | None:
-    """The types of a list of parameters; None where their number is not known."""
+    """The types in a parameter list; None if their number is unknown."""
     kept = [_without_default(one) for one in parameters]
-    if any("." in one for one in kept):  # ``...``, or a pack.
+    if any("." in one for one in kept):  # ``...``, or a parameter pack
         return None
     if kept in ([[]], [["void"]]):
         return ()
@@ -48,7 +48,7 @@ def types_of(parameters: Sequence[Sequence[str]]) -> tuple[str | None, ...] | No
 
 
 def split(words: Sequence[str]) -> list[list[str]]:
-    """Words between two parentheses, divided at the commas outside of brackets."""
+    """Words between two parentheses, split at commas outside brackets."""
     parts: list[list[str]] = [[]]
     depth = 0
     for word in words:
@@ -61,7 +61,7 @@ def split(words: Sequence[str]) -> list[list[str]]:
 
 
 def of_demangled(demangled: str) -> tuple[str | None, ...] | None:
-    """The parameter types of a demangled function; None where it shows none."""
+    """The parameter types of a demangled function; None if it shows none."""
     text = demangled.partition(" [clone")[0].rstrip()
     if not text.endswith(")") or len(text) > _LONGEST:
         return None
@@ -82,7 +82,7 @@ def _without_default(words: Sequence[str]) -> list[str]:
 
 
 def _arithmetic(words: Sequence[str]) -> str:
-    """One spelling of ``unsigned long int``, ``long unsigned`` and the like."""
+    """One spelling for ``unsigned long int``, ``long unsigned`` and the like."""
     kept = sorted(words)
     if len(kept) > 1 and "int" in kept:
         kept.remove("int")

@@ -1,12 +1,12 @@
-"""PTX text: its functions, and a full parse of the few that matter.
+"""Parse PTX: find its functions, and parse completely those that use local memory.
 
-A file of 20 MB holds hundreds of thousands of lines, most of them in functions without local
-memory. `PtxModule` therefore scans the bytes once for headers (`ptx_scan`), and parses on demand
-the functions that speak of local memory, `PtxFunction.body`.
+A file of 20 MB has hundreds of thousands of lines, most of them in functions without local memory.
+`PtxModule` therefore scans the bytes once for headers (`ptx_scan`), and parses functions that
+mention local memory on demand, `PtxFunction.body`.
 
 How NVIDIA's compilers and LLVM lay out local memory in PTX (measured, see docs/how-it-works.md):
-every stack object of a function is part of one ``.local`` array, the depot; ``%SPL`` holds its
-address in the local window, ``%SP`` the generic one; ``add.u64 %rdN, %SPL, OFFSET`` is the
+every stack object of a function is part of one ``.local`` array, the depot. ``%SPL`` holds its
+address in the local window, ``%SP`` its generic address; ``add.u64 %rdN, %SPL, OFFSET`` is the
 address of the object at that offset.
 """
 
@@ -48,7 +48,7 @@ _SIZED = re.compile(
     rb"\.shared\s+(?:\.align\s+(?P<align>\d{1,9})\s+)?\.[bsuf](?P<bits>\d{1,3})\s+(?P<name>[\w$]+)"
     rb"(?P<extents>(?:\[\d{1,12}\])*)\s*[;=]"
 )
-"""A variable in shared memory whose size does not come from the launch."""
+"""A shared memory variable whose size is not set by the launch."""
 _FLOATS = re.compile(
     rb"(?:^|[;:{}])[ \t]*(?:@!?%\w+[ \t]+)?(?!(?:ld|st|mov)\b)[a-z][\w.]*"
     rb"\.(?:b?f16(?:x2)?|t?f32(?:x2)?|f64)\b",
@@ -57,7 +57,7 @@ _FLOATS = re.compile(
 _EXTERNAL = re.compile(
     rb"\.extern\s+\.(?:global|const)\s+\.align\s+(?:8|16)\s+\.[bu](?:8|64)\s+([\w$]+)"
 )
-"""A variable of another translation unit that may hold pointers."""
+"""A variable in another translation unit that may hold pointers."""
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^()]*\)\s*,\s*)?([\w$%]+)")
 _SEEN = operations(lambda row: row.is_seen)
@@ -79,31 +79,31 @@ class PtxFunction:
 
     @cached_property
     def text(self) -> bytes:
-        """From the header to the next function, with blanks for block comments."""
+        """From the header to the next function, with block comments blanked."""
         return self._code[self._found.begin : self._found.end]
 
     @property
     def end_line(self) -> int:
-        """Last line that can belong to it."""
+        """The last line that can belong to it."""
         return self.line + self._code.count(b"\n", self._found.begin, self._found.end)
 
     @property
     def is_visible(self) -> bool:
-        """Whether code of another module may call it."""
+        """Whether code in another module may call it."""
         return any(
             text in (".visible", ".weak", ".extern") for _, text, _ in tokenise(self._header)
         )
 
     @property
     def thread_dimensions(self) -> int:
-        """Dimensions of its block that it asks for: 1, or up to the last of ``%tid``, ``%ntid``."""
+        """Number of block dimensions it reads: up to the last of ``%tid``, ``%ntid``; minimum 1."""
         return next((n for n, word in ((3, b"tid.z"), (2, b"tid.y")) if word in self.text), 1)
 
     @property
     def row(self) -> int | None:
-        """Threads in x, by ``.reqntid``; 0 where warps are not 32 neighbours there.
+        """Threads in x, from ``.reqntid``; 0 if warps are not 32 neighbours in x.
 
-        None where it is not said.
+        None if unspecified.
         """
         required = self._directives.get(".reqntid")
         if required is None:
@@ -113,9 +113,9 @@ class PtxFunction:
 
     @property
     def only_prints(self) -> bool:
-        """Whether it calls ``vprintf`` and does nothing else that anybody can see.
+        """Whether it calls ``vprintf`` and has no other visible effect.
 
-        What a function returns its caller can see.
+        Return values are visible to the caller.
         """
         called = {found[1] for found in _CALL.finditer(self.text)}
         if b"func_retval" in self.text:
@@ -135,20 +135,20 @@ class PtxFunction:
 
     @cached_property
     def survey(self) -> LocalSurvey:
-        """Local memory, as `body` has it; that is read only where the text speaks of any.
+        """Local memory as in `body`, which is parsed only if the text mentions any.
 
         Raises:
-            FormatError: it cannot be read.
+            FormatError: it cannot be parsed.
         """
         speaks = _LOCAL.search(self._code, self._found.begin, self._found.end) is not None
         return survey_of(self.body) if speaks else LocalSurvey()
 
     @cached_property
     def body(self) -> Body:
-        """The whole function, parsed.
+        """The complete parsed function.
 
         Raises:
-            FormatError: it cannot be read.
+            FormatError: it cannot be parsed.
         """
         return parse_body(self.text.decode("utf-8", "replace"), self.line)
 
@@ -179,13 +179,13 @@ class PtxFunction:
 
     @cached_property
     def results(self) -> tuple[tuple[str, str, int], ...]:
-        """What it returns, as `parameters`; nothing of a kernel."""
+        """Its return values, as in `parameters`; empty for a kernel."""
         tokens, name_at = self._named
         return tuple(declared_parameters(tokens[:name_at]))
 
     @cached_property
     def _named(self) -> tuple[list[Token], int]:
-        """The header's tokens, and which of them is the function's name."""
+        """The header's tokens, and the index of the function's name."""
         tokens = list(tokenise(self._header))
         return tokens, next(i for i, token in enumerate(tokens) if token[1] == self.name)
 
@@ -195,7 +195,7 @@ class PtxFunction:
 
     @cached_property
     def _directives(self) -> dict[str, list[int]]:
-        """Performance-tuning directives of the header with their numbers."""
+        """Performance-tuning directives in the header with their numbers."""
         result: dict[str, list[int]] = {}
         current: list[int] | None = None
         for kind, text, _ in tokenise(self._header):
@@ -209,7 +209,7 @@ class PtxFunction:
 
 
 def declared_parameters(tokens: Sequence[Token]) -> Iterator[tuple[str, str, int]]:
-    """Name, PTX type and bytes of each ``.param`` up to the end of the first list of a header."""
+    """Name, PTX type and bytes of each ``.param`` in the first list of a header."""
     statement: list[Token] = []
     for token in tokens:
         if token[1] not in (",", ")"):
@@ -231,12 +231,12 @@ class PtxModule:
 
     Attributes:
         target: ``sm_90``, or None.
-        is_debug: compiled with ``-G`` (``.target sm_90, debug``).
-        is_of_llvm: whether its first comment names LLVM's back end, and not NVIDIA's compiler.
+        is_debug: whether it was compiled with ``-G`` (``.target sm_90, debug``).
+        is_of_llvm: whether its first comment names LLVM's back end rather than NVIDIA's compiler.
         functions: definitions, in file order.
 
     Raises:
-        FormatError: the text holds no PTX.
+        FormatError: the text is not PTX.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -253,11 +253,11 @@ class PtxModule:
         self._chains: dict[int, tuple[Loc, tuple[InlineFrame, ...]]] = {}
 
     def function(self, name: str) -> PtxFunction | None:
-        """The definition of that name, or None."""
+        """The definition with that name, or None."""
         return self._by_name.get(name)
 
     def function_at(self, line: int) -> PtxFunction | None:
-        """The function that holds a line, or None before the first one."""
+        """The function that contains a line, or None before the first one."""
         index = bisect_right(self._first_lines, line)
         return self.functions[index - 1] if index else None
 
@@ -275,7 +275,7 @@ class PtxModule:
 
     @cached_property
     def strings(self) -> dict[str, str]:
-        """Names in ``.debug_str`` by label: functions that ``.loc`` says were inlined."""
+        """Names in ``.debug_str`` by label: functions that ``.loc`` marks as inlined."""
         return {
             match.group(1).decode(): bytes(
                 int(number) & 0xFF for number in re.findall(rb"(?<![b\w])\d{1,9}", match.group(2))
@@ -286,21 +286,21 @@ class PtxModule:
         }
 
     def takes_address(self, function: str) -> bool:
-        """Whether a function's address is put into a register or a variable."""
+        """Whether a function's address is stored in a register or a variable."""
         return function.encode() in self._addressed
 
     def initial_value(self, symbol: str) -> bytes | None:
-        """Bytes that a variable of the module begins with; None without an initialiser.
+        """Initial bytes of a module variable; None without an initialiser.
 
-        Only plain numbers are read: a variable that begins with addresses has no known bytes.
+        Only plain numbers are supported: a variable initialised with addresses has no known bytes.
         """
         return self._initialised.value(symbol)
 
     def shared_bytes(self, functions: Iterable[str]) -> int:
-        """Bytes of static shared memory that functions use, what they share counted once.
+        """Bytes of static shared memory used by functions, counting shared variables once.
 
-        Of code that is linked later ptxas reports none of ``.weak .shared``, a template's, and none
-        of functions that are called.
+        For relocatable code ptxas omits ``.weak .shared`` (a template's) and variables of called
+        functions.
         """
         texts = (found.text for found in map(self.function, functions) if found is not None)
         words = {word for text in texts if self._sized for word in _NAME.findall(text)}
@@ -312,7 +312,7 @@ class PtxModule:
 
     @cached_property
     def _sized(self) -> Mapping[bytes, tuple[int, int]]:
-        """Alignment and bytes of each variable in shared memory."""
+        """Alignment and bytes of each shared memory variable."""
         found = {}
         for one in _SIZED.finditer(self._text):
             element = max(1, int(one["bits"]) // 8)
@@ -321,9 +321,9 @@ class PtxModule:
         return found
 
     def shared_of(self, kernel: str) -> tuple[SharedVariable, ...]:
-        """Variables in shared memory that a kernel, or any function that is called, names.
+        """Shared memory variables named by a kernel, or by any called function.
 
-        Those that its own body declares come first, in their order.
+        Those declared in its own body come first, in order.
         """
         function = self.function(kernel)
         if function is None or b".shared" not in self._text:
@@ -332,7 +332,7 @@ class PtxModule:
         declared = dict.fromkeys(one["name"] for one in _SIZED.finditer(body))
         texts = (body, *(one.text for one in self.functions if one.kind == "function"))
         wanted = {one.encode() for one in self.shared} - declared.keys()
-        # Most kernels name no other, and to look for a few is faster than to take texts apart.
+        # Most kernels name no other function, and searching for a few names is faster than parsing.
         holding = [text for text in texts if any(one in text for one in wanted)]
         others = wanted.intersection(word for text in holding for word in _NAME.findall(text))
         found = ((name, True) for name in declared), ((name, False) for name in sorted(others))
@@ -344,13 +344,13 @@ class PtxModule:
         )
 
     def has_floats(self, functions: Iterable[str]) -> bool:
-        """Whether one of some functions computes with floating-point numbers, or converts them."""
+        """Whether any of the functions computes with or converts floating-point numbers."""
         every = (self.function(name) for name in functions)
         return any(one is not None and _FLOATS.search(one.text) is not None for one in every)
 
     @cached_property
     def shared(self) -> frozenset[str]:
-        """Names of variables in shared memory, of the module and of its functions."""
+        """Names of shared memory variables in the module and its functions."""
         return frozenset(name.decode() for name in _SHARED.findall(self._text))
 
     @cached_property
@@ -367,7 +367,7 @@ class PtxModule:
         loc = instruction.loc
         if loc is None:
             return ()
-        # Instructions of one place have one location; who keeps it keeps its identity.
+        # Instructions at the same place share one location object.
         known = self._chains.get(id(loc))
         if known is None:
             known = self._chains[id(loc)] = (loc, self._chain(loc))
@@ -385,7 +385,7 @@ class PtxModule:
 
     @cached_property
     def _addressed(self) -> frozenset[bytes]:
-        """Functions whose names stand behind a ``mov`` or an equals sign on a line."""
+        """Functions whose names follow a ``mov`` or an equals sign on a line."""
         names = {function.name.encode() for function in self.functions}
         found: set[bytes] = set()
         for start, end in _lines_with(self._text, (b"mov", b"=")):

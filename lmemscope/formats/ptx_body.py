@@ -1,7 +1,8 @@
-"""The body of a PTX function, tokenised and parsed into instructions.
+"""Parse the body of a PTX function into instructions.
 
-Grammar: PTX ISA 9, sections 4.1 to 4.6 (source format, statements, identifiers, constants) and
-5 (state spaces). Linear time: one pass of one lexer. Lines are numbered as in cubins' line tables.
+Grammar: PTX ISA 9, sections 4.1 to 4.6 (source format, statements, identifiers, constants) and 5
+(state spaces). Runs in linear time, with one pass of one lexer. Lines are numbered as in the line
+tables of cubins.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lmemscope.formats.ptx_tokens import Scope, Token, integer, tokenise
 _LARGEST = 1 << 63
 _DEEPEST_INLINED = 200
 _DEEPEST_BRACES = 100
-"""Calls inlined into each other, and braces within each other; compilers stop long before."""
+"""Maximum inlining depth, and nesting of braces; compilers stop long before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,15 @@ class Vector:
 
 
 Operand = str | Address | Vector
-"""Registers (``%r1``), symbols and constants are text as written."""
+"""Registers (``%r1``), symbols and constants are kept as text."""
 
 
 def number_of(operand: object) -> int | None:
-    """The integer that an operand is (PTX ISA, 4.5); None for any other operand."""
+    """The integer value of an operand (PTX ISA, 4.5); None for other operands."""
     return _number(operand) if isinstance(operand, str) else None
 
 
-# A module has few different numbers, and analyses ask for those of each instruction many times.
+# A module has few distinct numbers, and analyses query each instruction's many times.
 @lru_cache(maxsize=1 << 14)
 def _number(text: str) -> int | None:
     try:
@@ -71,7 +72,7 @@ class Loc:
 
     @property
     def chain(self) -> Iterator[Loc]:
-        """Itself and the call sites that it was inlined at, innermost first."""
+        """This location and the call sites it was inlined at, innermost first."""
         at: Loc | None = self
         while at is not None:
             yield at
@@ -85,11 +86,11 @@ class Instruction:
     Attributes:
         line: 1-based line in the PTX text (of its first token).
         predicate: ``%p1`` or ``!%p1``, or None.
-        opcode: with all its modifiers, such as ``ld.local.v4.f32``.
+        opcode: with all modifiers, such as ``ld.local.v4.f32``.
         operands: in order; a call's parenthesised lists and ``d|p`` are vectors.
-        loc: the source location in force.
+        loc: the current source location.
         operation: the opcode's first part: ``ld``.
-        isa: what its opcode does.
+        isa: the effect of its opcode.
     """
 
     line: int
@@ -101,7 +102,7 @@ class Instruction:
     isa: Opcode = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Asked for several times of each instruction, by every analysis.
+        # Queried several times for each instruction, by every analysis.
         object.__setattr__(self, "operation", self.opcode.partition(".")[0])
         object.__setattr__(self, "isa", row_of(self.opcode))
 
@@ -128,15 +129,7 @@ class LocalDeclaration:
 
 @dataclass(slots=True)
 class Body:
-    """What is between the braces of a function.
-
-    Attributes:
-        locals: ``.local`` declarations.
-        instructions: in order.
-        labels: index of the instruction that follows each label.
-        pragmas: (line, text) of ``.pragma`` directives.
-        jump_tables: targets by ``.branchtargets`` label.
-    """
+    """The text between a function's braces."""
 
     locals: list[LocalDeclaration] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
@@ -146,10 +139,10 @@ class Body:
 
 
 def parse_body(text: str, first_line: int) -> Body:
-    """Parse a function from its header on; what follows its closing brace is ignored.
+    """Parse a function from its header on; text after its closing brace is ignored.
 
     Raises:
-        FormatError: the function does not end, or a statement cannot be read.
+        FormatError: the function does not end, or a statement cannot be parsed.
     """
     return _BodyParser(tokenise(text, first_line)).parse()
 
@@ -204,9 +197,9 @@ class _BodyParser:
         raise FormatError("ptx", "a function has no end: the PTX is cut off")
 
     def _read_loc(self) -> Token:
-        """Read ``.loc file line column[, function_name X[+n], inlined_at file line column]``.
+        """Parse ``.loc file line column[, function_name X[+n], inlined_at file line column]``.
 
-        The directive has no terminator, so this returns the first token after it.
+        The directive has no terminator, so the first token after it is returned.
         """
         here = self._place()
         function: str | None = None
@@ -232,7 +225,7 @@ class _BodyParser:
             raise FormatError("ptx", f"calls are inlined more than {_DEEPEST_INLINED} deep")
         known = self._call_sites.get(here)
         if known is not None and function is None and outer is None:
-            # Behind code of no line, compilers do not say again where the same place is inlined.
+            # After code without a line, compilers do not repeat where the same place is inlined.
             self._loc = known
         else:
             self._loc = self._call_sites[here] = Loc(*here, function, outer)
@@ -240,7 +233,7 @@ class _BodyParser:
         return token
 
     def _place(self) -> tuple[int, int, int]:
-        """File, line and column, the next three tokens."""
+        """File, line and column from the next three tokens."""
         return integer(self._next()[1]), integer(self._next()[1]), integer(self._next()[1])
 
     def _next(self) -> Token:
@@ -269,7 +262,7 @@ class _BodyParser:
         self._body.instructions.append(parse_instruction(tokens, self._loc))
 
     def _declare(self, tokens: list[Token]) -> None:
-        """Registers of the innermost braces: ``.b32 a, %t<3>``."""
+        """Declare registers in the innermost braces: ``.b32 a, %t<3>``."""
         scope = self._scopes[-1]
         for position, (kind, name, _) in enumerate(tokens):
             if kind != "name":
@@ -281,7 +274,7 @@ class _BodyParser:
                 scope.registers[name] = scope.own("%" + name.lstrip("%"))
 
     def _register(self, name: str) -> str:
-        """What a name is called in the body: the innermost braces that declare it count."""
+        """A name's unique form in the body: the innermost braces that declare it count."""
         for scope in reversed(self._scopes):
             found = scope.declared(name)
             if found is not None:
@@ -289,14 +282,14 @@ class _BodyParser:
         return name
 
     def _label(self, name: str) -> None:
-        """A label; one inside of braces is theirs."""
+        """Define a label; inside braces it is local to them."""
         if self._scopes:
             self._scopes[-1].labels.add(name)
             name = self._scopes[-1].own(name)
         self._body.labels[name] = len(self._body.instructions)
 
     def _leave(self) -> None:
-        """The end of braces: branches there lead to their own labels first."""
+        """Close braces: branches inside prefer the labels defined there."""
         scope = self._scopes.pop()
         if not scope.labels:
             return
@@ -313,10 +306,10 @@ class _BodyParser:
 
 
 def parse_local(tokens: list[Token]) -> list[LocalDeclaration]:
-    """``.local .align 16 .b8 name[192]``, also with several names or dimensions.
+    """Parse ``.local .align 16 .b8 name[192]``, also with several names or dimensions.
 
     Raises:
-        FormatError: a size is no number or larger than any memory; an alignment is no power of
+        FormatError: a size is not a number or exceeds any memory; an alignment is not a power of
             two.
     """
     align, width, position = 1, 1, 1
@@ -343,7 +336,7 @@ def parse_local(tokens: list[Token]) -> list[LocalDeclaration]:
         size = width
         while position < len(tokens) and tokens[position][1] == "[":
             dimension = tokens[position + 1][1] if position + 1 < len(tokens) else ""
-            # Of an array of unknown size, such as `extern .shared`, nothing is in the brackets.
+            # The brackets of an array of unknown size, such as `extern .shared`, are empty.
             size *= integer(dimension) if dimension != "]" else 0
             _check_size(size, name)
             position += 3 if dimension != "]" else 2
@@ -411,7 +404,7 @@ def _operands(tokens: list[Token], position: int) -> tuple[Operand, ...]:
             operands.append(Vector(tuple(items)))
             position = end
         elif text == "|":
-            # Two destinations, as of setp, shfl and tex: %p1|%p2, {%r1,%r2}|%p.
+            # Two destinations, as in setp, shfl and tex: %p1|%p2, {%r1,%r2}|%p.
             position += 1
             first = operands.pop() if operands and not parts else Vector(("".join(parts),))
             both = first.items if isinstance(first, Vector) else ()
@@ -426,7 +419,7 @@ def _operands(tokens: list[Token], position: int) -> tuple[Operand, ...]:
 
 
 def _address(tokens: list[Token], position: int) -> tuple[list[Operand], int]:
-    """Read up to ``]``; texture operands hold a symbol and a coordinate vector inside."""
+    """Parse up to ``]``; texture operands contain a symbol and a coordinate vector."""
     base: str | None = None
     offset, sign = 0, 1
     inner: list[Operand] = []

@@ -1,6 +1,6 @@
-"""A PTX text with the bodies of few functions, for a compiler that need not see the others.
+"""Cut PTX down to the bodies of few functions, for a compiler that does not need the others.
 
-Lines stay where they are, so that line numbers of the result are those of the whole text.
+Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINE = re.compile(rb"[^\n]+")
 
 
 class PtxParts:
-    """The functions of a PTX text.
+    """The functions in a PTX text.
 
     Args:
         text: of a module.
@@ -31,11 +31,11 @@ class PtxParts:
         self._text, self._code = text, code_of(text)
         self._functions = [(one, _end(self._code, one)) for one in definitions(self._code)]
         self.names = frozenset(one.name for one, _ in self._functions)
-        """Mangled names of the functions that it defines."""
+        """Mangled names of the functions it defines."""
 
     @property
     def kernels(self) -> dict[str, str]:
-        """The headers of the kernels by their names, from ``.entry`` to the body, comments too."""
+        """The kernels' headers by name, from ``.entry`` to the body, including comments."""
         return {
             one.name: self._code[one.begin : one.brace].decode("utf-8", "replace")
             for one, _ in self._functions
@@ -43,12 +43,12 @@ class PtxParts:
         }
 
     def with_first(self, name: str, statement: bytes) -> bytes:
-        """The text with a statement at the beginning of a function's body, on the brace's line."""
+        """The text with a statement inserted where a function's body starts, on the same line."""
         brace = next(one.brace for one, _ in self._functions if one.name == name)
         return self._text[: brace + 1] + statement + self._text[brace + 1 :]
 
     def without(self, name: str, directives: Collection[str]) -> bytes:
-        """The text without directives of a kernel's header that take a number, as ``.maxnreg``."""
+        """The text without numeric directives in a kernel's header, such as ``.maxnreg``."""
         found = next(one for one, _ in self._functions if one.name == name)
         header = self._code[found.begin : found.brace]
         parts: list[bytes] = []
@@ -61,11 +61,11 @@ class PtxParts:
         return b"".join([*parts, self._text[position:]])
 
     def cut(self, names: Collection[str]) -> bytes:
-        """The text without the functions that some do not reach.
+        """The text without functions that the given ones cannot reach.
 
         Args:
-            names: of the functions to keep; what they name, and what the values of variables
-                name, is kept too.
+            names: of the functions to keep; everything they name, and what variables' initial
+                values name, is kept too.
         """
         dropped = self.names - self._reached(names)
         gone = [(one.begin, end) for one, end in self._functions if one.name in dropped]
@@ -76,7 +76,7 @@ class PtxParts:
         return b"".join([*parts, self._text[position:]])
 
     def _declared(self, names: Collection[str]) -> Iterator[tuple[int, int]]:
-        """Where functions are declared without a body: ptxas misses that, once it is dropped."""
+        """Where functions are declared without a body: ptxas misses the body once it is cut."""
         encoded = {name.encode() for name in names}
         position = 0
         for begin, end in [*((o.begin, e) for o, e in self._functions), (len(self._code), 0)]:
@@ -96,7 +96,7 @@ class PtxParts:
         return {name.decode() for name in kept}
 
     def _initial(self, bounds: Mapping[bytes, tuple[int, int]]) -> set[bytes]:
-        """Functions whose addresses are values of variables."""
+        """Functions whose addresses are initial values of variables."""
         found: set[bytes] = set()
         position = 0
         for begin, end in [*((o.begin, e) for o, e in self._functions), (len(self._code), 0)]:
@@ -107,7 +107,7 @@ class PtxParts:
 
 
 def _end(code: bytes, definition: Definition) -> int:
-    """The byte behind the brace that closes a function's body."""
+    """The byte after the closing brace of a function's body."""
     depth = 0
     for brace in _BRACE.finditer(code, definition.brace, definition.end):
         depth += 1 if brace[0] == b"{" else -1

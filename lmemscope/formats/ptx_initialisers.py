@@ -1,4 +1,4 @@
-"""What variables of a PTX module begin with, where plain numbers say it."""
+"""Read the initial values of variables in a PTX module, if they are plain numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _DECLARATION = re.compile(
 
 
 class Initialisers:
-    """The declarations of a module with an initialiser of plain numbers, found in one pass.
+    """The declarations in a module with a plain numeric initialiser, found in one pass.
 
-    Of several of one name, the first counts.
+    Of several declarations with one name, the first counts.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -23,7 +23,7 @@ class Initialisers:
             self._found.setdefault(match.group(2).decode(), match)
 
     def value(self, symbol: str) -> bytes | None:
-        """The bytes that a variable begins with, or None where that is not known."""
+        """The initial bytes of a variable, or None if unknown."""
         declaration = self._found.get(symbol)
         if declaration is None:
             return None

@@ -1,7 +1,7 @@
-"""The instruction set of PTX (PTX ISA 9, section 9.7): one row per opcode, and what it says.
+"""The PTX instruction set (PTX ISA 9, section 9.7): one row of properties per opcode.
 
-The one place that knows opcodes. An opcode without a row may define its first operand, by a value
-of which nothing is known. How an instruction's own operands are read is in `ptx_operands`.
+This is the only place that knows opcodes. An opcode without a row may define its first operand,
+with an unknown value. `ptx_operands` interprets the operands of an instruction.
 """
 
 from __future__ import annotations
@@ -51,30 +51,30 @@ _COMMON = frozenset({"global", "shared", GENERIC})
 
 
 class Opcode(NamedTuple):
-    """What the instructions of one opcode do.
+    """The effect of instructions with one opcode.
 
     Attributes:
-        results: how many leading operands it defines; an address is read all the same.
-        fewest: operands that it has at least; 0 where nobody looks at them by position.
+        results: number of leading operands it defines; an address among them is still read.
+        fewest: minimum number of operands; 0 if no code depends on their positions.
         origin: what the results are computed from.
         updates: whether it also reads what it defines.
         carries: whether it reads the carry flag.
-        kind: which computation it is.
-        pointers: positions of operands that the result may point into the same memory with.
+        kind: of computation.
+        pointers: positions of operands whose memory the result may point into.
         fold: computes the result from integers.
         commutes: whether its two operands may be exchanged.
         bounds: whether one constant operand gives the result a constant maximum.
         packs: whether it only moves bits of its operands.
-        access, spaces: what it does to memory at its address, and to which state spaces;
-            `GENERIC` where it may have none.
-        writes: whether other threads see what it does without such an access.
-        control: where it goes on.
-        waits: for whom it waits: lanes that a mask names, its last operand; the whole warp; a block
+        access, spaces: what it does to memory at its address, and in which state spaces; `GENERIC`
+            if it may have none.
+        writes: whether other threads see an effect other than such an access.
+        control: its effect on control flow.
+        waits: what it waits for: lanes named by a mask, its last operand; the whole warp; a block
             or what a barrier in memory counts.
-        lanes: whether all lanes get one result, or each its own, whatever their operands are.
-        unit: what executes it.
-        doubles: whether it is two machine instructions of 64 bits.
-        fuses: how ptxas makes one instruction of it and another one.
+        lanes: whether all lanes get one result, or each its own, whatever the operands are.
+        unit: the execution unit.
+        doubles: whether it becomes two machine instructions for 64 bits.
+        fuses: how ptxas fuses it with another instruction.
     """
 
     results: int = 0
@@ -100,7 +100,7 @@ class Opcode(NamedTuple):
 
     @property
     def is_pure(self) -> bool:
-        """Whether the same operands always give the same results, and nothing else is done."""
+        """Whether equal operands always give equal results, with no other effect."""
         return self.results > 0 and self.origin == "operands"
 
     @property
@@ -110,7 +110,7 @@ class Opcode(NamedTuple):
 
     @property
     def is_seen(self) -> bool:
-        """Whether other threads, or the host, can see something of it."""
+        """Whether other threads, or the host, can observe any effect."""
         return self.writes or self.access in ("store", "atomic") or self.control == "trap"
 
     @property
@@ -123,7 +123,7 @@ _WIDEST = 64
 
 
 def shifted_by(bits: int) -> int:
-    """The bits by which a shift moves: no register has more than 64 (PTX ISA, ``shl``)."""
+    """The effective shift amount: no register has more than 64 bits (PTX ISA, ``shl``)."""
     return min(max(bits, 0), _WIDEST)
 
 
@@ -132,7 +132,7 @@ def _computed(fewest: int = 0, kind: Kind | None = None, unit: Unit = "arithmeti
 
 
 def _pair(kind: Kind, fold: Fold) -> Opcode:
-    """Of two operands in either order, each of which may be a pointer."""
+    """An opcode with two interchangeable operands, each of which may be a pointer."""
     return Opcode(1, 3, kind=kind, pointers=(1, 2), fold=fold, commutes=True)
 
 
@@ -318,7 +318,7 @@ _VARIANTS: Mapping[tuple[str, str], Opcode] = {
     ("wmma", "load"): _warp(1, "memory"),
     ("wmma", "mma"): _warp(1),
 }
-"""Where a modifier decides; the last that fits counts."""
+"""Rows for opcodes with certain modifiers; the last match counts."""
 _UNKNOWN = Opcode(1, origin="unknown", updates=True)
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -333,12 +333,12 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "hi": lambda a, b: a > b,
     "hs": lambda a, b: a >= b,
 }
-"""What ``setp`` asks by (PTX ISA, "Comparisons")."""
+"""The comparisons of ``setp`` (PTX ISA, "Comparisons")."""
 UNSIGNED = frozenset({"lo", "ls", "hi", "hs"})
-"""Of these, those that compare numbers without a sign."""
+"""Comparisons of unsigned numbers."""
 
 
-# A module has few different opcodes, and analyses ask for those of each instruction many times.
+# A module has few distinct opcodes, and analyses query each instruction's many times.
 @lru_cache(maxsize=1 << 12)
 def parts_of_opcode(opcode: str) -> tuple[str, ...]:
     """An opcode's operation and modifiers: ``("ld", "local", "v4", "f32")``."""
@@ -347,7 +347,7 @@ def parts_of_opcode(opcode: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def row_of(opcode: str) -> Opcode:
-    """What an opcode with all its modifiers does."""
+    """The effect of an opcode with all its modifiers."""
     operation, *modifiers = parts_of_opcode(opcode)
     row = _BY_NAME.get(operation, _UNKNOWN)
     for modifier in modifiers:
@@ -364,12 +364,12 @@ def space_of(opcode: str) -> str:
 
 
 def operations(where: Callable[[Opcode], bool]) -> frozenset[str]:
-    """The opcodes, without modifiers, whose row is such."""
+    """The opcodes, without modifiers, whose row satisfies a condition."""
     return frozenset(name for name, row in _BY_NAME.items() if where(row))
 
 
 def opcodes_in(text: bytes, among: frozenset[str]) -> Iterator[str]:
-    """The opcodes that a text holds, written anyhow, of some operations."""
+    """The opcodes in a text, in any spelling, whose operation is in a set."""
     for found in _written(among).finditer(text):
         yield b"".join(found[0].split()).decode()
 
@@ -384,7 +384,7 @@ def _divided(dividend: int, divisor: int) -> tuple[int, int]:
     """Quotient, rounded towards zero, and remainder.
 
     Raises:
-        ZeroDivisionError: there is none.
+        ZeroDivisionError: the divisor is zero.
     """
     quotient = abs(dividend) // abs(divisor) * (1 if (dividend < 0) == (divisor < 0) else -1)
     return quotient, dividend - quotient * divisor

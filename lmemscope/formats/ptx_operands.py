@@ -1,6 +1,6 @@
-"""Which operands a PTX instruction defines and reads, points with, adds to, and folds.
+"""Interpret a PTX instruction's operands: defined, read, pointers, offsets, constant folding.
 
-Asks `ptx_isa` what the opcode does.
+`ptx_isa` gives the effect of the opcode.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lmemscope.formats.ptx_isa import parts_of_opcode
 CARRY = "%cc.cf"
 """The carry flag as a register: ``add.cc`` defines it, ``addc`` reads it."""
 _PART = re.compile(r"(%[\w$@]+)\.(?:[bh]\d|[xyzwrgba])")
-"""A part of a register: ``%r1.h0`` of video instructions, ``%v.x`` of vectors."""
+"""A part of a register: ``%r1.h0`` in video instructions, ``%v.x`` in vectors."""
 _SPECIAL = re.compile(r"%n?(?:tid|ctaid|clusterid)\.|%cluster_n?ctaid\.")
 _INTEGER = re.compile(r"([bus])(8|16|32|64|128)")
 _FLOAT = re.compile(r"(?:u?e\d+m\d+|b?f16|tf32|f32|f64)(?:x\d)?|ftz")
 INEXACT = frozenset({"hi", "pack", "sat"})
-"""Modifiers with which an integer result is another one than its operation says."""
+"""Modifiers that make an integer result differ from the plain operation."""
 _WIDEST = 64
 
 
@@ -36,17 +36,17 @@ def is_float(instruction: Instruction) -> bool:
 
 
 def may_change(instruction: Instruction) -> bool:
-    """Whether a result may differ from one execution to the next with the same operands."""
+    """Whether repeated execution with equal operands may give different results."""
     return instruction.isa.origin != "operands"
 
 
 def defined(instruction: Instruction) -> tuple[str, ...]:
-    """Registers that an instruction defines, or, of an unknown opcode, may define.
+    """Registers that an instruction defines or, for an unknown opcode, may define.
 
-    ``_`` takes a result that nobody wants.
+    ``_`` stands for an unused result.
     """
     if instruction.isa.results == 1 and ".cc" not in instruction.opcode and instruction.operands:
-        # Nearly all: one register, and not a part of it.
+        # The usual case: one complete register.
         only = instruction.operands[0]
         if isinstance(only, str) and only[:1] == "%" and "." not in only:
             return (only,)
@@ -60,9 +60,9 @@ def defined(instruction: Instruction) -> tuple[str, ...]:
 
 
 def read(instruction: Instruction) -> tuple[str, ...]:
-    """Registers that an instruction reads, the predicate that it runs under first.
+    """Registers that an instruction reads, its guard predicate first.
 
-    What it keeps where the predicate is false is not among them.
+    Values kept when the predicate is false are not included.
     """
     row, results = instruction.isa, len(_results(instruction))
     found = registers_of(instruction.predicate or "")
@@ -78,9 +78,9 @@ def read(instruction: Instruction) -> tuple[str, ...]:
 
 
 def registers_of(operand: Operand | None) -> list[str]:
-    """Registers that an operand names; of a part of one, the register."""
+    """Registers named by an operand; for a part, the complete register."""
     if isinstance(operand, str) and operand[:1] == "%" and "." not in operand:
-        return [operand]  # Nearly all.
+        return [operand]  # the usual case
     if isinstance(operand, Address):
         return [operand.base] if operand.base is not None and operand.base[:1] == "%" else []
     if isinstance(operand, Vector):
@@ -92,16 +92,16 @@ def registers_of(operand: Operand | None) -> list[str]:
 
 
 def _results(instruction: Instruction) -> tuple[Operand, ...]:
-    """Operands that an instruction defines, addresses among them."""
+    """Operands that an instruction defines, including addresses."""
     operands, row = instruction.operands, instruction.isa
     if row.control == "call":
-        # The list of results, if there is one, stands before the callee.
+        # The list of results, if there is one, precedes the callee.
         return operands[:1] if operands and isinstance(operands[0], Vector) else ()
     return operands[: row.results]
 
 
 def _partly_kept(operand: Operand) -> list[str]:
-    """Registers of a result that are written in part, and keep the rest."""
+    """Result registers of which only a part is written."""
     items = operand.items if isinstance(operand, Vector) else (operand,)
     return [_whole(item) for item in items if isinstance(item, str) and _whole(item) != item]
 
@@ -125,7 +125,7 @@ def pointers(instruction: Instruction) -> list[str]:
 
 
 def displaced(instruction: Instruction) -> tuple[str, int] | None:
-    """The register or symbol that a result is, and the constant added to it; None of any other."""
+    """The register or symbol to which the result adds a constant, and the constant; else None."""
     if is_float(instruction):
         return None
     operands = instruction.operands[1:]
@@ -144,7 +144,7 @@ def _moved(operand: Operand, by: int) -> tuple[str, int] | None:
 
 
 def result_bits(instruction: Instruction) -> int:
-    """How many bits an integer result has; 64 where the opcode does not say."""
+    """Number of bits in an integer result; 64 if the opcode does not say."""
     return _result_bits(instruction.opcode)
 
 
@@ -157,15 +157,15 @@ def _result_bits(opcode: str) -> int:
 
 
 def folded(instruction: Instruction, numbers: Sequence[int | None]) -> int | None:
-    """The integer that an instruction computes from integers, as its type wraps it.
+    """The integer that an instruction computes from integers, wrapped to its type.
 
     Args:
-        instruction: its predicate aside.
-        numbers: its operands behind the result; None for one that is not known.
+        instruction: its predicate is ignored.
+        numbers: its operands after the result; None for unknown ones.
 
     Returns:
-        None where an operand or the operation is not known, or the result is no integer. Numbers
-        of 64 bits, and of bits without a sign, are signed.
+        None if an operand or the operation is unknown, or the result is not an integer. Numbers of
+            64 bits, and untyped bits, are signed.
     """
     fold, modifiers = instruction.isa.fold, instruction.modifiers
     kinds = [found for one in modifiers if (found := _INTEGER.fullmatch(one)) is not None]
@@ -178,7 +178,7 @@ def folded(instruction: Instruction, numbers: Sequence[int | None]) -> int | Non
     target, source = ((one[1], int(one[2])) for one in (kinds[0], kinds[-1]))
     if "wide" in modifiers:
         target = target[0], 2 * target[1]
-    # How far a shift moves is always an unsigned number; what is added to a product is as wide.
+    # A shift amount is always unsigned; the addend of a product has the result's width.
     types = {"shift": [source, ("u", 32)], "product": [source, source, target]}
     given = types.get(instruction.isa.kind or "", [source] * len(known))
     try:

@@ -1,7 +1,7 @@
-"""Whether PTX has local memory for the arguments of ``printf`` alone.
+"""Detect PTX whose only local memory is the argument buffer of ``printf``.
 
-``printf`` takes its arguments in a buffer, which the compiler makes in the frame: no variable has a
-part in it, so that no debug compilation has to name one.
+The compiler creates the buffer in the frame, and it holds no variable, so no debug compilation is
+needed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _LOCAL = re.compile(rb"\.local\b|\b__local_depot")
 
 
 def only_prints(ptx: bytes) -> bool:
-    """Whether whatever is in local memory is only written, and handed to ``vprintf``.
+    """Whether everything in local memory is only written, and passed to ``vprintf``.
 
     Args:
-        ptx: as nvcc's and NVRTC's code generator writes it; of other texts the answer is no.
+        ptx: as written by nvcc's and NVRTC's code generator; False for other texts.
     """
     if b"ld.local" in ptx or b"vprintf" not in ptx:
         return False

@@ -1,7 +1,7 @@
-"""Where a PTX text defines functions.
+"""Find function definitions in a PTX text.
 
-One regular expression passes over the whole buffer, with a literal first byte, so that it jumps
-from dot to dot. Nothing is split into lines.
+One regular expression with a literal first byte passes over the whole buffer, so that it skips from
+dot to dot. Nothing is split into lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lmemscope.formats.ptx_tokens import tokenise
 from lmemscope.model import KernelKind
 
-# Possessive throughout: what was read is never given back, so that no text takes quadratic time.
+# Possessive throughout: no backtracking, so that no text takes quadratic time.
 _MARK = re.compile(rb"\.(?:entry|func)\b")
 _HEADER = re.compile(
     rb"[ \t]*+(?>(?:\.(?:visible|weak|extern|common)[ \t]++){0,9})\.(entry|func)\b"
@@ -26,12 +26,12 @@ _VISIBLE = re.compile(rb"[^\n]")
 
 
 class Definition(NamedTuple):
-    """A function definition; positions are those of bytes in the text.
+    """A function definition; positions are byte offsets in the text.
 
     Attributes:
         name: mangled.
         line: of its header, 1-based.
-        begin, brace, end: its header, the brace that opens its body, and the next header.
+        begin, brace, end: its header, the opening brace of its body, and the next header.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Definition(NamedTuple):
 
 
 def code_of(text: bytes) -> bytes:
-    """The text with blanks for block comments and for strings of several lines, if it has any.
+    """The text with block comments and multi-line strings blanked, if there are any.
 
-    Bytes stay at their places and lines on theirs: what looks like a line of code is one.
+    Offsets and lines are unchanged, and every line that looks like code is code.
     """
     if (b"*" in text and b"/*" in text) or _has_long_string(text):
         return _HIDING.sub(_blank, text)
@@ -53,7 +53,7 @@ def code_of(text: bytes) -> bytes:
 
 
 def definitions(text: bytes) -> Iterator[Definition]:
-    """The functions that a text without block comments defines, in order."""
+    """The functions defined in a text without block comments, in order."""
     headers: list[re.Match[bytes]] = []
     line_end = 0
     for mark in _MARK.finditer(text):
@@ -76,7 +76,7 @@ def definitions(text: bytes) -> Iterator[Definition]:
 
 
 def _placed(text: bytes, header: re.Match[bytes], end: int) -> tuple[str, int] | None:
-    """Name of a function and where its body opens; None for a declaration."""
+    """A function's name and where its body opens; None for a declaration."""
     usual = _NAME_AND_BODY.match(text, header.end(), end)
     if usual is not None:
         return usual[1].decode(), usual.end() - 1
@@ -89,7 +89,7 @@ def _placed(text: bytes, header: re.Match[bytes], end: int) -> tuple[str, int] |
 
 
 def _function_name(header: str) -> str | None:
-    """The first name outside parentheses: return parameters come before it in parentheses."""
+    """The first name outside parentheses, which enclose the return parameters."""
     depth = 0
     for kind, text, _ in tokenise(header):
         depth += (text == "(") - (text == ")")
@@ -109,7 +109,7 @@ def _has_long_string(text: bytes) -> bool:
 
 
 def _blank(match: re.Match[bytes]) -> bytes:
-    """Blanks for a block comment and within a string; comments of one line stay."""
+    """Blanks for a block comment and inside a string; single-line comments stay."""
     found = match[0]
     if found.startswith(b"/*"):
         return _VISIBLE.sub(b" ", found)

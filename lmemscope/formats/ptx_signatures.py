@@ -1,5 +1,4 @@
-"""What functions and calls through pointers take and return (PTX ISA 9, ``.func``,
-``.callprototype``)."""
+"""Signatures of PTX functions and of calls through pointers (``.func``, ``.callprototype``)."""
 
 from __future__ import annotations
 
@@ -13,18 +12,18 @@ from lmemscope.formats.ptx_tokens import tokenise
 
 _PROTOTYPE = re.compile(rb"(?<![\w$%])([\w$%]+)\s*:\s*\.callprototype\b([^;]*);")
 _REGISTER_BYTES = 4
-"""Smaller numbers are passed as such: CUDA's ABI widens them."""
+"""Smaller numbers are passed with this size: CUDA's ABI widens them."""
 
 Shape = tuple[bool, int]
-"""Of what is passed: whether it is an array of bytes, as structures are, and its bytes."""
+"""A parameter's shape: whether it is a byte array, as for structures, and its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a call hands over.
+    """What a call passes.
 
     Attributes:
-        parameters, results: shape of each, in order.
+        parameters, results: the shape of each, in order.
     """
 
     parameters: tuple[Shape, ...]
@@ -37,9 +36,9 @@ def signature_of(function: PtxFunction) -> Signature:
 
 
 def prototypes_of(function: PtxFunction) -> dict[str, Signature | None]:
-    """Prototypes that a function's calls through pointers name, by label.
+    """Prototypes named by a function's calls through pointers, by label.
 
-    None stands for one that cannot be read, or whose label has several.
+    None if it cannot be parsed, or if the label has several.
     """
     found: dict[str, Signature | None] = {}
     if b".callprototype" not in function.text:
@@ -52,7 +51,7 @@ def prototypes_of(function: PtxFunction) -> dict[str, Signature | None]:
 
 
 def _read(text: str) -> Signature | None:
-    """``(results) _ (parameters)``, each of which may be left out."""
+    """``(results) _ (parameters)``, each of which is optional."""
     tokens, depth = list(tokenise(text)), 0
     for place, (kind, word, _) in enumerate(tokens):
         depth += {"(": 1, ")": -1}.get(word, 0)
@@ -66,7 +65,7 @@ def _read(text: str) -> Signature | None:
 
 
 def _shapes(declared: Iterable[tuple[str, str, int]]) -> tuple[Shape, ...]:
-    """Types of one size are one: numbers are written ``.b64``, ``.u64`` or ``.f64``."""
+    """Types of one size are equal: numbers are written ``.b64``, ``.u64`` or ``.f64``."""
     return tuple(_shape(kind, size) for _, kind, size in declared)
 
 

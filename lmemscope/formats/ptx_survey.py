@@ -1,4 +1,4 @@
-"""What a PTX function says about local memory, before ptxas has seen it."""
+"""Summarise a PTX function's local memory, before ptxas."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lmemscope.formats.ptx_operands import displaced
 
 @dataclass(frozen=True, slots=True)
 class LocalSurvey:
-    """What a function's lines say about local memory, before ptxas has seen them.
+    """A function's local memory in PTX, which ptxas may still promote to registers.
 
     Attributes:
         declarations: ``.local`` variables.
-        object_offsets: distinct depot offsets whose address is taken from the stack pointer,
-            ascending: they delimit the stack objects.
+        object_offsets: distinct depot offsets whose address is computed from the stack pointer,
+            ascending; they separate the stack objects.
         ld_local, st_local: number of instructions.
-        takes_generic_address: a ``cvta.local`` makes a generic address of a local one.
+        takes_generic_address: whether a ``cvta.local`` makes a generic address from a local one.
     """
 
     declarations: tuple[LocalDeclaration, ...] = ()
@@ -28,17 +28,17 @@ class LocalSurvey:
 
     @property
     def bytes(self) -> int:
-        """Bytes per thread declared."""
+        """Bytes declared per thread."""
         return sum(declaration.size for declaration in self.declarations)
 
     @property
     def objects(self) -> int:
-        """Stack objects: by offsets where the depot is addressed, else by declarations."""
+        """Number of stack objects: by offsets if the depot is addressed, else by declarations."""
         return max(len(self.object_offsets), len(self.declarations))
 
 
 def survey_of(body: Body) -> LocalSurvey:
-    """Local memory in a parsed body, with the registers that the depot's address is copied to."""
+    """Local memory in a parsed body, following copies of the depot's address."""
     bases = {declaration.name for declaration in body.locals}
     offsets = set[int]()
     loads = stores = 0

@@ -1,4 +1,4 @@
-"""Tokens of PTX, its integers and scopes of names (PTX ISA 9, sections 4.1 to 4.5)."""
+"""Tokenise PTX, parse its integers, and resolve names in nested scopes (PTX ISA 9, 4.1 to 4.5)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEXER = re.compile(
 )
 _TRAILING = re.compile(r"(0|[1-9]\d{0,17})\Z", re.ASCII)
 _DIGITS = 66
-"""Of the longest integer: 64 binary ones and how they begin."""
+"""Maximum length of an integer: 64 binary digits and a prefix."""
 _LARGEST = 1 << 64
 
 Token = tuple[str, str, int]
@@ -43,14 +43,14 @@ def tokenise(text: str, first_line: int = 1) -> Iterator[Token]:
 
 
 def integer(text: str) -> int:
-    """An integer as PTX writes it: decimal, octal, hexadecimal or binary, perhaps with ``U``.
+    """An integer in PTX syntax: decimal, octal, hexadecimal or binary, optionally with ``U``.
 
     Raises:
-        FormatError: it is none, or none that fits into 64 bits.
+        FormatError: it is not an integer, or does not fit into 64 bits.
     """
     digits = text.removesuffix("U")
     try:
-        # By length first: a number of thousands of digits is not for int().
+        # Length first: int() must not get a number of thousands of digits.
         if len(digits) > _DIGITS or not digits.isascii():
             raise ValueError
         is_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
@@ -64,13 +64,13 @@ def integer(text: str) -> int:
 
 @dataclass(slots=True)
 class Scope:
-    """Braces inside of a function, such as inline assembly has: names declared there are its own.
+    """A block in braces inside a function, as in inline assembly, with its own names.
 
     Attributes:
-        number: tells its names from those of other braces.
+        number: distinguishes its names from those of other blocks.
         begin: index of its first instruction.
-        registers: what its registers are called in the body.
-        families: how many registers a name and a number stand for, by name.
+        registers: unique names of its registers in the body.
+        families: number of registers declared by a name and a count, by name.
         labels: its labels.
     """
 
@@ -81,11 +81,11 @@ class Scope:
     labels: set[str] = field(default_factory=set)
 
     def own(self, name: str) -> str:
-        """A name of its own as the body has it; a register always begins with a percent sign."""
+        """The unique form of a name declared here; a register always starts with a percent sign."""
         return f"{name}@{self.number}"
 
     def declared(self, name: str) -> str | None:
-        """What a register of its own is called in the body; None for any other name."""
+        """The unique name of a register declared here; None for other names."""
         if name in self.registers:
             return self.registers[name]
         number = _TRAILING.search(name) if self.families else None

@@ -1,8 +1,8 @@
-"""The report of ``ptxas -v`` (and of ``nvlink -v``), toolkits 11 to 13, alone or through NVRTC.
+"""Parse the report of ``ptxas -v`` (and ``nvlink -v``), toolkits 11 to 13, also through NVRTC.
 
-Line shapes were recorded from the tools themselves: `tests/support/data/ptxas_log` holds what
-twelve versions print, and the script that records more. A line of no known shape is kept in
-``unknown_lines``: counted and shown, never fatal.
+Line formats were recorded from the tools: `tests/support/data/ptxas_log` holds the output of twelve
+versions, and the script to record more. A line of unknown format is kept in ``unknown_lines``: it
+is counted and shown, but never fatal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import cached_property
 
 from lmemscope.model import KernelKind, PtxasFacts
 
-# NVRTC prints "ptxas         .     128 bytes stack frame, …", alone it is four spaces.
+# NVRTC prints "ptxas         .     128 bytes stack frame, …"; standalone ptxas indents by four
+# spaces.
 _PREFIX = re.compile(r"^(ptxas|nvlink)\s+(info|warning|warn|fatal|error|\.)\s*:?\s*")
 _LOCATED = re.compile(r"^ptxas .*, line \d+; (?:error|fatal|warning|info)\s*:")
 COMPILING = re.compile(r"^Compiling entry function '(.+)' for '(sm_\w+)'")
@@ -57,7 +58,7 @@ _KNOWN = (
     ),
 )
 LONGEST = 1 << 16
-"""Characters of a line that are looked at: a mangled name has a few thousand at most."""
+"""Number of characters of a line that are examined: a mangled name has a few thousand at most."""
 _LEFT_ASIDE = ("bytes cmem", "bytes gmem", "texture", "surface", "sampler")
 _POINTER_STORED = "A pointer to local memory was stored into the parameter buffer"
 _NO_KERNEL = "__cuda_dummy_entry__"
@@ -65,13 +66,13 @@ _NO_KERNEL = "__cuda_dummy_entry__"
 
 @dataclass(slots=True)
 class PtxasFunction:
-    """What the report says of one function; None where it says nothing.
+    """One function in the report; None for figures that it does not give.
 
     Attributes:
         name: mangled, as printed.
         kind: ``entry`` where "Compiling entry function" announced it.
-        entry: the kernel whose compilation the function belongs to; for a kernel itself its own
-            name; None for a function of a relocatable object.
+        entry: the kernel with which the function was compiled; for a kernel, its own name; None for
+            a function in a relocatable object.
         registers: per thread.
         stack_frame: bytes per thread.
         spill_stores, spill_loads: bytes at instruction sites.
@@ -79,9 +80,9 @@ class PtxasFunction:
         shared: bytes per block.
         barriers: named barriers.
         local: bytes per thread as nvlink and very old toolkits print it.
-        linked_stack: bytes per thread of the deepest call path after linking, by nvlink.
-        linked: nvlink reported it; ptxas's own figures of it, if there are any, stand apart.
-        arch: that nvlink names as its target, where it links for several.
+        linked_stack: bytes per thread of the deepest call path after linking, from nvlink.
+        linked: whether nvlink reported it; ptxas's own figures, if any, are separate.
+        arch: the target named by nvlink, if it links for several.
     """
 
     name: str
@@ -101,7 +102,7 @@ class PtxasFunction:
 
     @property
     def facts(self) -> PtxasFacts:
-        """The figures under the names that `PtxasFacts` has for them."""
+        """The figures under the names used in `PtxasFacts`."""
         return PtxasFacts(*(getattr(self, name) for name in PtxasFacts.__struct_fields__))
 
 
@@ -113,11 +114,11 @@ class PtxasLog:
         arch: from "for 'sm_90'", or None.
         functions: in order; a function called by several kernels appears once per kernel.
         stack_unknown: kernels whose stack size "cannot be statically determined".
-        capped_by_option: registers by kernel where ``-maxrregcount`` took effect.
-        cap_adjusted: (asked, used) where the cap was raised to the architecture's lower bound.
-        messages: what is not ptxas's report: diagnostics of the C++ front end, and ptxas's own
-            errors and warnings that name a place in a file.
-        unknown_lines: ptxas's lines of no known shape.
+        capped_by_option: registers by kernel, if ``-maxrregcount`` took effect.
+        cap_adjusted: (requested, used) if the cap was raised to the architecture's lower bound.
+        messages: text that is not part of the ptxas report: diagnostics of the C++ front end, and
+            errors and warnings of ptxas that name a location in a file.
+        unknown_lines: ptxas lines of unknown format.
     """
 
     arch: str | None = None
@@ -129,21 +130,21 @@ class PtxasLog:
     unknown_lines: tuple[str, ...] = ()
 
     def entry(self, name: str) -> PtxasFunction | None:
-        """The kernel (or relocatable function) of that name."""
+        """The kernel (or relocatable function) with a name."""
         found = self._by_entry.get(name, ())
         return next((f for f in found if f.name == name), None)
 
     def callees(self, entry: str) -> list[PtxasFunction]:
-        """Functions compiled with a kernel, not inlined into it."""
+        """Functions compiled with a kernel but not inlined into it."""
         return [f for f in self._by_entry.get(entry, ()) if f.name != entry]
 
     def first(self, name: str) -> PtxasFunction | None:
-        """The first function of that name, whichever kernel it was compiled with."""
+        """The first function with a name, whichever kernel it was compiled with."""
         return self._by_name.get(name)
 
     @cached_property
     def _by_entry(self) -> dict[str, list[PtxasFunction]]:
-        """Functions by the kernel that they belong to, by their own names where by none."""
+        """Functions by their kernel, or by their own name if they have none."""
         found: dict[str, list[PtxasFunction]] = {}
         for function in self.functions:
             found.setdefault(function.entry or function.name, []).append(function)
@@ -186,7 +187,7 @@ def parse_ptxas_log(text: str) -> PtxasLog:
             )
         elif match := USED.match(line):
             if current is None and entry is not None:
-                # Toolkits without "Function properties" (before sm_20's ABI) go on like this.
+                # Toolkits without "Function properties" (before sm_20's ABI) continue like this.
                 current = PtxasFunction(entry, "entry", entry)
                 log.functions.append(current)
             if current is None:
@@ -230,14 +231,14 @@ def parse_ptxas_log(text: str) -> PtxasLog:
 
 @dataclass(slots=True)
 class _Warned:
-    """Figures that warnings give of one name; several where functions share it."""
+    """Figures from warnings about one name; several if functions share it."""
 
     frames: set[int] = field(default_factory=set)
     spills: set[tuple[int, int]] = field(default_factory=set)
 
 
 def _take_warning(log: PtxasLog, name: str, warned: _Warned, alike: list[PtxasFunction]) -> None:
-    """What only a warning says of a function: ptxas was not asked for its report, or lines lack."""
+    """Use a warning about a function if its report was not requested, or lines are missing."""
     if not alike:
         alike = [PtxasFunction(name, "function", None)]
         log.functions += alike
@@ -249,7 +250,7 @@ def _take_warning(log: PtxasLog, name: str, warned: _Warned, alike: list[PtxasFu
 
 
 def _read_resources(function: PtxasFunction, text: str) -> bool:
-    """``, used 1 barriers, 552 bytes cumulative stack size, 1024 bytes smem, …``.
+    """Parse ``, used 1 barriers, 552 bytes cumulative stack size, 1024 bytes smem, …``.
 
     Returns:
         Whether every part is of a known kind.

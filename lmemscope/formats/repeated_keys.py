@@ -1,4 +1,4 @@
-"""JSON objects that have a key more than once: which value holds, readers decide differently."""
+"""Detect repeated keys in JSON objects, whose value parsers choose differently."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Repeating(dict[str, Any]):
 
 
 def telling_repeated(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """A hook for `json.loads` (``object_pairs_hook``) that gives such objects as `Repeating`."""
+    """An ``object_pairs_hook`` for `json.loads` that returns such objects as `Repeating`."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else Repeating(pairs)
 
 
 def refuse_repeated(data: bytes) -> None:
-    """Pass over JSON, unless one of its objects has a key more than once.
+    """Check JSON for objects with a repeated key.
 
     Raises:
-        FormatError: which key; or what no structure asks for cannot be read.
+        FormatError: names the key; or an unused part cannot be parsed.
     """
 
     def pairs(items: Sequence[tuple[str, Any]]) -> None:
@@ -44,7 +44,7 @@ def refuse_repeated(data: bytes) -> None:
             repeated = printable(Repeating(items).repeated)
             raise FormatError("json", f"it has {repeated} more than once in one object")
 
-    # Numbers stay text: one of many digits is slow to convert, and its value is not asked for.
+    # Numbers stay text: long ones are slow to convert, and their value is not needed.
     try:
         json.loads(data, object_pairs_hook=pairs, parse_int=str, parse_float=str)
     except RecursionError as error:

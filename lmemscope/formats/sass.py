@@ -1,7 +1,7 @@
-"""Disassembly as nvdisasm prints it: JSON (``-json -annotate``), or text where JSON fails.
+"""Parse nvdisasm output: JSON (``-json -annotate``), or text where JSON fails.
 
-Scanning does not need it: `lmemscope.formats.sites` reads local-memory instructions from the
-bytes. People do (``dump --sass``, evidence), and the tests use it as an independent witness.
+A scan does not need it: `lmemscope.formats.sites` decodes local memory instructions from the bytes.
+It is for display (``dump --sass``, evidence) and for tests, as an independent check.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SassInstruction:
         opcode: with its modifiers (``STL.64``).
         operands: as printed, without spaces after commas.
         predicate: ``@P0``, ``@!P1`` or None.
-        spill_refill: annotated as register spill or refill.
+        spill_refill: whether it is annotated as a register spill or refill.
     """
 
     pc: int
@@ -44,7 +44,7 @@ class SassInstruction:
 
     @property
     def text(self) -> str:
-        """The instruction on one line, as SASS is usually written."""
+        """The instruction on one line, in the usual SASS format."""
         guard = f"{self.predicate} " if self.predicate else ""
         return f"{guard}{self.opcode} {self.operands}".rstrip()
 
@@ -54,8 +54,8 @@ class DisassemblyRequest:
     """What to disassemble.
 
     Attributes:
-        symbols: symbol indices of the functions whose instructions are wanted; None for none.
-        live: whether live registers are to be counted.
+        symbols: symbol indices of the functions to disassemble; None for none.
+        live: whether to count live registers.
     """
 
     symbols: tuple[int, ...] | None
@@ -76,11 +76,11 @@ NOT_DISASSEMBLED = Disassembly()
 def parse_json(text: str) -> dict[str, tuple[SassInstruction, ...]]:
     """Instructions by function (code section) from nvdisasm's JSON.
 
-    Before 13.5 it lists what is not inlined into a kernel, and lies behind it in its section, as a
-    function of its own, whose start is not 0; the kernel's instructions then end before.
+    Before 13.5, a function that is not inlined into a kernel but follows it in its section is
+    listed separately, with a start other than 0; the kernel's instructions then end before it.
 
     Raises:
-        FormatError: not that JSON.
+        FormatError: it is not such JSON.
     """
     try:
         document: list[Any] = json.loads(text)
@@ -123,7 +123,7 @@ def parse_text(text: str) -> dict[str, tuple[SassInstruction, ...]]:
 
 
 def _instruction(line: str) -> SassInstruction | None:
-    """The instruction that a line of a listing is, or None."""
+    """The instruction on a line of a listing, or None."""
     code, semicolon, _ = line.partition(";")
     match = _INSTRUCTION.match(code.rstrip()) if semicolon else None
     if match is None:
@@ -137,14 +137,15 @@ def _instruction(line: str) -> SassInstruction | None:
 
 
 def _guard(predicate: str | None) -> str | None:
-    # Measured on sm_100 and sm_120: for P2R the field holds the operand PR, which is no guard.
+    # Measured on sm_100 and sm_120: for P2R the field contains the operand PR, which is not a
+    # guard.
     return predicate if predicate is not None and predicate.startswith("@") else None
 
 
 def parse_live_registers(text: str) -> dict[str, dict[int, int]]:
-    """Live general registers at each instruction of a ``-plr -lrm count`` listing, by function.
+    """Live general registers at each instruction in a ``-plr -lrm count`` listing, by function.
 
-    The first of the columns behind ``//`` counts them; see nvdisasm's own header line.
+    The first column after ``//`` counts them; see nvdisasm's header line.
     """
     result: dict[str, dict[int, int]] = {}
     current: dict[int, int] | None = None

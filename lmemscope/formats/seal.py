@@ -1,8 +1,7 @@
-"""A digest of a JSON document as its last field, by which a later edit is seen.
+"""Add a digest to a JSON document as its last field, to detect later edits.
 
-It is no signature: who makes a document can make its digest. It tells a document that a program
-filtered, or a person edited, from one that was left as it was written. Indentation and escapes of
-strings do not count.
+It is not a signature: anyone can compute a digest. It distinguishes a document that a program
+filtered, or a person edited, from an unmodified one. Indentation and string escapes do not matter.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ FIELD = "digest"
 
 
 def sealed(data: bytes) -> bytes:
-    """A JSON object in one line, with its digest.
+    """A JSON object on one line, with its digest.
 
     Args:
-        data: as `lmemscope.formats.codec.encode` gives it; with at least one field.
+        data: from `lmemscope.formats.codec.encode`; with at least one field.
     """
     return data[:-1] + f',"{FIELD}":"{_digest(data)}"}}'.encode()
 
 
 def broken(data: bytes) -> str | None:
-    """Why a document is not as it was written, or None where it is.
+    """Why a document is not as it was written, or None if it is.
 
     Args:
-        data: of a file, which is known to be a JSON object.
+        data: of a file known to contain a JSON object.
     """
     document: dict[str, Any] = codec.decode(data, dict)
     said = document.pop(FIELD, None)

@@ -1,7 +1,7 @@
-"""A command line split into words as a POSIX shell's quotes do it, in linear time.
+"""Split a command line into words by POSIX shell quoting, in linear time.
 
-`shlex.split` says the same, in time that is quadratic in the length of a word: seconds for one of
-some hundred kilobytes. Command lines come with the tree that is scanned.
+`shlex.split` gives the same result in time quadratic in a word's length: seconds for a word of a
+few hundred kilobytes. Command lines come from the scanned tree.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ESCAPED_IN_QUOTES = re.compile(r"\\([\"\\])")
 
 
 def shell_words(text: str) -> list[str]:
-    """The words of a command line: POSIX quoting, no comments, nothing expanded.
+    """The words of a command line: POSIX quoting, no comments, no expansion.
 
     Raises:
-        ValueError: a quotation or an escape has no end.
+        ValueError: a quotation or an escape is unterminated.
     """
     words: list[str] = []
     parts: list[str] | None = None

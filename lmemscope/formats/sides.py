@@ -1,4 +1,4 @@
-"""Which side of an assignment a name stands on: whether a line may store what it names."""
+"""Determine on which side of an assignment a name is: whether a line may store to it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from functools import lru_cache
 _ASSIGNS = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
 
 
-# Lines are asked for the names of all variables, once for each access.
+# Each line is queried for the names of all variables, once per access.
 @lru_cache(maxsize=1 << 13)
 def contains(text: str, word: str) -> bool:
-    """Whether a text holds a name as a word."""
+    """Whether a text contains a name as a word."""
     return word in text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 def is_on_side(text: str, word: str, is_store: bool) -> bool:
-    """Whether a name may be what a line stores, or loads: by the one plain assignment on it.
+    """Whether a line may store (or load) a name, judging by its only plain assignment.
 
-    ``key[at] = helper[from]`` stores ``key`` and loads ``helper``, and what is in brackets.
+    ``key[at] = helper[from]`` stores ``key``, and loads ``helper`` and what is in brackets.
     """
     sides = _ASSIGNS.split(text)
     if len(sides) != 2 or ";" in sides[0] or not contains(text, word):

@@ -1,13 +1,13 @@
-"""``LDL``/``STL`` instructions decoded from machine code, sm_70 to sm_121.
+"""Decode ``LDL``/``STL`` instructions in machine code, sm_70 to sm_121.
 
-Instructions are 16 bytes, two little-endian 64-bit words. The encoding is not documented by
-NVIDIA; every field here was measured against nvdisasm, and `tests/toolchain/test_sites.py` holds
-it to nvdisasm on nine architectures (see docs/how-it-works.md, "Reading machine code").
+Instructions are 16 bytes, two little-endian 64-bit words. NVIDIA does not document the encoding;
+every field here was measured against nvdisasm, and `tests/toolchain/test_sites.py` compares it with
+nvdisasm on nine architectures (see docs/how-it-works.md, "Reading machine code").
 
 Low word: bits 0-8 opcode class (0x183 ``LDL``, 0x187 ``STL``, 0x180 ``LD``, 0x185 ``ST``), 12-15
 guard predicate (7 is "always"), 16-23 destination of a load, 24-31 address register (255 is
 ``RZ``), 32-39 source of a store or uniform address register of a load, 40-63 signed byte offset.
-High word: bits 0-7 uniform address register of a store, 9-11 width code, 27 set where there is a
+High word: bits 0-7 uniform address register of a store, 9-11 width code, 27 set if there is a
 uniform address register.
 """
 
@@ -33,24 +33,24 @@ _SUFFIXES = {1: ".8", 2: ".16", 4: "", 8: ".64", 16: ".128"}
 _ALWAYS = 7
 _REGISTERS = (*range(RZ), None)
 _UNIFORM_REGISTERS = (*range(256), None)
-"""What an address register's field says, and the last one that there is none."""
+"""Values of an address register field; the last means that there is none."""
 
 
 class Site(Struct, frozen=True, gc=False):
-    """One ``LDL`` or ``STL``; where it is generic, an ``LD`` or ``ST``.
+    """One ``LDL`` or ``STL``; if generic, an ``LD`` or ``ST``.
 
     Attributes:
         pc: byte offset in the code section.
-        is_store: ``STL``.
+        is_store: whether it is an ``STL``.
         width: bytes accessed per thread.
         register: number of the data register (first of several).
-        base: number of the address register, or None where there is none (``RZ``).
-        uniform_base: number of the uniform address register, or None. Blackwell adds both kinds
-            of register (``[R34+UR14+0x40]``); see `is_uniform`.
+        base: number of the address register, or None (``RZ``).
+        uniform_base: number of the uniform address register, or None. Blackwell adds both kinds of
+            register (``[R34+UR14+0x40]``); see `is_uniform`.
         displacement: constant byte offset added to the registers.
-        predicated: executes under a guard predicate.
-        spill_refill: ptxas marked it as a register spill or refill.
-        is_generic: ``LD``/``ST`` through a generic address, which may be a local one.
+        predicated: whether it executes under a guard predicate.
+        spill_refill: whether ptxas marked it as a register spill or refill.
+        is_generic: whether it is an ``LD``/``ST`` through a generic address, which may be local.
     """
 
     pc: int
@@ -66,19 +66,19 @@ class Site(Struct, frozen=True, gc=False):
 
     @property
     def is_uniform(self) -> bool:
-        """Proof that all lanes of a warp use the same address: no per-thread register but R1."""
+        """Whether all lanes provably use the same address: no per-thread register except R1."""
         return self.base in (None, STACK_POINTER)
 
     @property
     def opcode(self) -> str:
-        """``LDL`` or ``STL`` with the width as SASS writes it (signedness left out)."""
+        """``LDL`` or ``STL`` with the width as in SASS (without signedness)."""
         letters = ("ST" if self.is_store else "LD") + ("" if self.is_generic else "L")
-        # Once each: a report has one for every access.
+        # Interned: a report has one for every access.
         return intern(letters + _SUFFIXES.get(self.width, ""))
 
 
 def find_sites(code: bytes | memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:
-    """Decode every ``LDL``/``STL`` of a code section.
+    """Decode every ``LDL``/``STL`` in a code section.
 
     Args:
         code: the section's bytes; a trailing partial instruction is ignored.
@@ -88,7 +88,7 @@ def find_sites(code: bytes | memoryview, spill_offsets: frozenset[int]) -> tuple
 
 
 def find_generic_sites(code: bytes | memoryview) -> tuple[Site, ...]:
-    """Decode every ``LD``/``ST`` of a code section; their fields lie where ``LDL`` has them."""
+    """Decode every ``LD``/``ST`` in a code section; the fields are those of ``LDL``."""
     return _decode(_GENERIC_OPCODES, code, frozenset())
 
 

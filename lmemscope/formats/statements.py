@@ -1,7 +1,7 @@
-"""Subscripts and calls in the text of one C++ statement, as they are written.
+"""Find subscripts and calls in the text of one C++ statement.
 
-No C++ front end: a statement is what stands between semicolons and braces around a line, and a
-subscript a chain of names, members and brackets. What is not understood is left out.
+This is not a C++ front end: a statement is the text between semicolons and braces around a line,
+and a subscript is a chain of names, members and brackets. Anything else is ignored.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lmemscope.formats.literals import with_literals, without_literals
 from lmemscope.formats.words import last_character, last_word
 
 Path = tuple[str, ...]
-"""A variable with members: ``("s", "a", "b")`` is ``s.a.b``, and ``s->a[2].b`` too."""
+"""A variable with members: ``("s", "a", "b")`` is ``s.a.b``, and also ``s->a[2].b``."""
 
 _REACH = 32
-"""How many lines a statement may go on before and after the one that is asked for."""
+"""Maximum number of lines of a statement before and after the given one."""
 
 _CONTROL = re.compile(r"(?:\}?\s*else\s+)?(?:for|if|while|switch)\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -37,14 +37,14 @@ _CALLED = "()"
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """An index of an array, as written.
+    """An array index, as written.
 
     Attributes:
         path: what is indexed.
-        text: the index; several as they stand, ``[i][j]`` or ``[i].x[j]``.
-        line: on which the name stands.
-        reads, writes: what the statement does with the element, as far as its text says.
-        is_constant: all of its indices are numbers.
+        text: the index; several as written, ``[i][j]`` or ``[i].x[j]``.
+        line: of the name.
+        reads, writes: what the statement does with the element, judging by its text.
+        is_constant: whether all of its indices are numbers.
     """
 
     path: Path
@@ -60,10 +60,10 @@ class WrittenCall:
     """A call in a statement.
 
     Attributes:
-        name: what stands before the parentheses; ``if`` and casts have them too.
+        name: the text before the parentheses; ``if`` and casts look the same.
         receiver: the object of a member function, or None.
         arguments: as written.
-        line: on which the name stands.
+        line: of the name.
     """
 
     name: str
@@ -74,11 +74,11 @@ class WrittenCall:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A name as an expression has it.
+    """A name as used in an expression.
 
     Attributes:
-        path: without what a call of a member gives: ``v`` of ``v.data()``.
-        operator: ``&`` or ``*`` in front of it, or empty.
+        path: without the result of a member call: ``v`` for ``v.data()``.
+        operator: ``&`` or ``*`` before it, or empty.
         subscripts: how many.
     """
 
@@ -89,12 +89,12 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """Names, members, brackets and calls in a row.
+    """A sequence of names, members, brackets and calls.
 
     Attributes:
         start, end: offsets in the text.
-        path: with ``()`` for each call in it.
-        brackets: offsets of each subscript, and how long the path was before it.
+        path: with ``()`` for each call.
+        brackets: offsets of each subscript, and the length of the path before it.
     """
 
     start: int
@@ -104,11 +104,11 @@ class _Chain:
 
 
 class Statement:
-    """A statement's text, on one line or on several.
+    """A statement's text, on one or several lines.
 
     Args:
         text: without comments.
-        starts: offset in the text at which each of its lines begins.
+        starts: offset in the text of each of its lines.
         first: number of its first line.
     """
 
@@ -117,7 +117,7 @@ class Statement:
         self._starts, self._first = starts, first
 
     def rewritten(self, rewrite: Callable[[str, int], Iterable[str]]) -> Iterator[Statement]:
-        """The same lines with other texts, as a function makes them of the text and its line."""
+        """The same lines with other texts, made by a function from the text and its line."""
         for text in rewrite(self.text, self._first):
             starts = [0, *(found.end() for found in re.finditer("\n", text))]
             yield Statement(text, starts, self._first)
@@ -128,14 +128,14 @@ class Statement:
 
     @cached_property
     def subscripts(self) -> tuple[Subscript, ...]:
-        """Of all arrays, in the order of the text; declarations of arrays are none."""
+        """Subscripts of all arrays, in text order, without array declarations."""
         found = [self._subscript(chain) for chain in self._chains if chain.brackets]
         kept = [one for one in found if one is not None]
         return (*kept, *self._of_expressions(), *self._of_dereferences())
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """Everything that is named, calls left out."""
+        """Everything that is named, except calls."""
         return tuple(chain.path for chain in self._chains if _CALLED not in chain.path)
 
     @cached_property
@@ -146,7 +146,7 @@ class Statement:
         )
 
     def operands(self) -> Iterator[Operand]:
-        """Everything that is named outside of subscripts."""
+        """Everything that is named outside subscripts."""
         inside = [bracket for chain in self._chains for bracket in chain.brackets]
         for chain in self._chains:
             if any(first < chain.start < last for first, last, _ in inside):
@@ -159,7 +159,7 @@ class Statement:
                 yield Operand(path, self._operator(chain.start), counted)
 
     def _operator(self, at: int) -> str:
-        """``&`` or ``*`` in front of an offset, if it has no operand there; a cast is none."""
+        """``&`` or ``*`` before an offset if it is a unary operator; casts are excluded."""
         before = self.text[:at].rstrip()
         sign, before = before[-1:], before[:-1].rstrip()
         if sign not in ("&", "*") or before.endswith(("&", "]")):
@@ -169,7 +169,7 @@ class Statement:
         return "" if is_binary else sign
 
     def sums(self) -> Iterator[tuple[Path, str]]:
-        """Of ``p + i``: each name that may be a pointer, with what is added to it."""
+        """For ``p + i``: each name that may be a pointer, with what is added to it."""
         parts = [part.strip() for part in parts_of(self.text, "+")]
         for number, part in enumerate(parts if len(parts) > 1 else ()):
             paths = Statement(part, [0], 0).whole
@@ -178,7 +178,7 @@ class Statement:
                 yield paths[0], _joined(" + ".join(others))
 
     def elements(self, *, of_pointer: bool) -> Iterator[Subscript]:
-        """The element that an initialiser is: ``a[i]``; of a pointer ``&a[i]``, ``a + i``."""
+        """The element that initialises a variable: ``a[i]``; for a pointer ``&a[i]``, ``a + i``."""
         for chain in self._chains:
             before = self.text[: chain.start].strip()
             found = self._subscript(chain) if chain.brackets else None
@@ -189,7 +189,7 @@ class Statement:
             yield Subscript(path, index, self._first, True, False, constant)
 
     def calls(self, name: str) -> Iterator[WrittenCall]:
-        """Calls of a function, or of a member function, by its plain name."""
+        """Calls of a function or member function, by its plain name."""
         for found in re.finditer(rf"(?<!\w){re.escape(name)}\s*", self.text):
             at = found.end()
             if self.text[at : at + 1] == "<":
@@ -199,7 +199,7 @@ class Statement:
                 yield from self._call(name, found.start(), at)
 
     def calls_with(self, count: int) -> Iterator[WrittenCall]:
-        """Whatever has so many arguments in parentheses, outermost first."""
+        """Everything with the given number of arguments in parentheses, outermost first."""
         for found in re.finditer(r"\(", self.text) if count else ():
             name = last_word(self.text, found.start())
             for call in self._call(name, found.start() - len(name), found.start()):
@@ -207,18 +207,18 @@ class Statement:
                     yield call
 
     def _call(self, name: str, start: int, opened: int) -> Iterator[WrittenCall]:
-        """A call that begins at an offset; none where its parentheses are not closed."""
+        """The call that starts at an offset, unless its parentheses are not closed."""
         closed = closed_at(self.text, opened)
         if closed is not None:
             arguments = tuple(parts_of(self.text[opened + 1 : closed - 1]))
             yield WrittenCall(name, self._receiver(start), arguments, self.line_of(start))
 
     def _receiver(self, at: int) -> Path | None:
-        """What stands before ``.name`` or ``->name``."""
+        """The expression before ``.name`` or ``->name``."""
         before = self.text[:at].rstrip()
         if not before.endswith((".", "->")):
             return None
-        # Of chains in one another, as in ``nodes[stack.pop()]``, the last that began is meant.
+        # In nested chains, as in ``nodes[stack.pop()]``, the last one to begin is meant.
         around = [chain.start for chain in self._chains if chain.start < at <= chain.end]
         if not around:
             return ()
@@ -226,7 +226,7 @@ class Statement:
         return tuple(part for part in own._chains[0].path if part != _CALLED)
 
     def line_of(self, offset: int) -> int:
-        """Number of the line that an offset of the text is on."""
+        """Number of the line that contains an offset of the text."""
         return self._first + bisect_right(self._starts, offset) - 1
 
     @cached_property
@@ -299,7 +299,7 @@ class Statement:
         )
 
     def _declares(self, chain: _Chain) -> bool:
-        """Whether a chain is the declaration of an array: a type stands before it."""
+        """Whether a chain is an array declaration: a type precedes it."""
         word = last_word(self.text, chain.start)
         return bool(word) and not (word in _NO_TYPES or word.isdigit())
 
@@ -323,7 +323,7 @@ class Statement:
             word = last_word(text, match.start())
             is_operand = word or last_character(text, match.start()) in (")", "]")
             if closed is None or (is_operand and word not in _NO_TYPES):
-                continue  # a product, or the declaration of a pointer
+                continue  # a product, or a pointer declaration
             for path, index in Statement(text[match.end() : closed - 1], [0], 0).sums():
                 made = self._made(path, match.start(), closed, ((match.end() - 1, closed, 1),))
                 constant = _CONSTANT.fullmatch(index) is not None
@@ -331,10 +331,10 @@ class Statement:
 
 
 def statement_at(line_of: Callable[[int], str], number: int) -> Statement:
-    """The statement that a line belongs to.
+    """The statement around a line.
 
     Args:
-        line_of: text of a line by its number, without comments; empty where there is none.
+        line_of: returns a line's text by number, without comments; empty if there is none.
         number: of the line.
     """
     lines = [line_of(number)]
@@ -359,7 +359,7 @@ def statement_at(line_of: Callable[[int], str], number: int) -> Statement:
 
 
 def _is_apart(text: str, following: str) -> bool:
-    """Whether a text is the use of a macro that needs no semicolon before what follows."""
+    """Whether a text is a macro use that needs no semicolon before the following text."""
     text = text.strip()
     use = _MACRO_USE.match(text)
     ends = closed_at(text, use.end() - 1) if use is not None else None
@@ -367,7 +367,7 @@ def _is_apart(text: str, following: str) -> bool:
 
 
 def _ends(text: str) -> bool:
-    """Whether a statement ends with a text, or the condition of one does."""
+    """Whether a text ends a statement, or the condition of one."""
     text = text.strip()
     if text.endswith((";", "{", "}", ":")) or text in ("else", "do"):
         return True
@@ -382,7 +382,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def closed_at(text: str, at: int) -> int | None:
-    """Offset behind the bracket that closes the one at ``at``; None where none does."""
+    """Offset after the bracket that closes the one at ``at``; None if it is not closed."""
     opening, closing = text[at], _CLOSING[text[at]]
     depth = 0
     for index in range(at, len(text)):
@@ -393,7 +393,7 @@ def closed_at(text: str, at: int) -> int | None:
 
 
 def _opened(text: str, at: int) -> int | None:
-    """Offset of the parenthesis that the one at ``at`` closes; None where none does."""
+    """Offset of the parenthesis that the one at ``at`` closes; None if there is none."""
     depth = 0
     for index in range(at, -1, -1):
         depth += (text[index] == ")") - (text[index] == "(")
@@ -405,13 +405,13 @@ def _opened(text: str, at: int) -> int | None:
 def parts_of(
     text: str, separator: str = ",", whole: tuple[int, int] = (0, 0), *, angles: bool = False
 ) -> Iterator[str]:
-    """What stands between commas, or other separators, outside of brackets.
+    """The parts between commas, or other separators, outside brackets.
 
     Args:
-        text: to take apart.
+        text: to split.
         separator: a character.
         whole: offsets between which it does not separate, as in a template's arguments.
-        angles: whether ``<`` is a bracket: in declarations, which compare nothing.
+        angles: whether ``<`` is a bracket: in declarations, which contain no comparison.
     """
     opening, closing = ("<([{", ">)]}") if angles else ("([{", ")]}")
     depth = start = 0
@@ -424,7 +424,7 @@ def parts_of(
 
 
 def is_made(argument: str) -> bool:
-    """Whether an argument is written as a constructor's call, or as a list in braces."""
+    """Whether an argument is a constructor call or a braced list."""
     head = _MADE.match(argument)
     if head is None:
         return False
@@ -443,9 +443,9 @@ def _joined(text: str) -> str:
 
 
 def bracketed(text: str) -> list[str]:
-    """What stands in each of the brackets that a text consists of: ``i`` and ``j`` of ``[i][j]``.
+    """The contents of the brackets that a text consists of: ``i`` and ``j`` for ``[i][j]``.
 
-    Empty where something else stands beside them.
+    Empty if it contains anything else.
     """
     found: list[str] = []
     at = 0
@@ -459,11 +459,11 @@ def bracketed(text: str) -> list[str]:
 
 
 def leading(text: str, dimensions: int) -> str:
-    """The first subscripts of an index: ``[i][j]`` of an array of pointers is ``i``.
+    """The first subscripts of an index: for ``[i][j]`` of an array of pointers, ``i``.
 
     Args:
-        text: one subscript without its brackets, or several in brackets.
-        dimensions: of the array; what follows indexes the memory that its elements point to.
+        text: one subscript without brackets, or several in brackets.
+        dimensions: of the array; further subscripts index the memory its elements point to.
     """
     found = bracketed(text)
     if not dimensions or len(found) <= dimensions:

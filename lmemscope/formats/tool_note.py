@@ -1,9 +1,9 @@
-"""What a cubin's note says of the tool that made it: ``.note.nv.tkinfo``, from CUDA 12.8 on.
+"""Read the note in a cubin about the tool that made it: ``.note.nv.tkinfo``, from CUDA 12.8.
 
-An ELF note (System V ABI, "Note Section"): bytes of the owner's name, bytes of the contents, type,
-name, contents. NVIDIA does not document the contents; measured on cubins of ptxas 12.8 to 13.5 they
-are six numbers of 32 bits (version, then offsets of the object's name, the tool's name, its
-version, its build and its command line), and a table of strings.
+An ELF note (System V ABI, "Note Section"): length of the owner's name, length of the contents,
+type, name, contents. NVIDIA does not document the contents; in cubins of ptxas 12.8 to 13.5 they
+are six 32-bit numbers (version, then offsets of the object's name, the tool's name, its version,
+its build and its command line) and a string table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CONTENTS = struct.Struct("<IIIIII")
 
 
 def ptxas_arguments(elf: ElfFile) -> tuple[str, ...] | None:
-    """The options that ptxas was given, without files; None where the cubin does not say."""
+    """The options passed to ptxas, without files; None if the cubin does not record them."""
     section = elf.section(".note.nv.tkinfo")
     if section is None:
         return None

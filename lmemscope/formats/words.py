@@ -1,21 +1,21 @@
-"""The word that a piece of source text ends with, found from its end.
+r"""Find the last word of a piece of source text, searching from its end.
 
-A search for ``\\w+\\s*$`` begins anew at each character: one long word elsewhere in a file would
-take time with the square of its length.
+A search for ``\w+\s*$`` restarts at each character: one long word elsewhere in a file would take
+quadratic time.
 """
 
 from __future__ import annotations
 
 
 def last_word(text: str, end: int | None = None) -> str:
-    """The identifier or number that stands last, white space behind it aside.
+    """The identifier or number at the end, ignoring trailing white space.
 
     Args:
         text: source text.
-        end: where to look back from; the end of the text if None.
+        end: where to search from; None for the end of the text.
 
     Returns:
-        The word; empty where something else stands there, or nothing.
+        The word; empty if something else is there, or nothing.
     """
     last = len(text) if end is None else end
     while last and text[last - 1].isspace():
@@ -27,7 +27,7 @@ def last_word(text: str, end: int | None = None) -> str:
 
 
 def last_character(text: str, end: int) -> str:
-    """The last character before a place that is no white space; empty where there is none."""
+    """The last character before a position that is not white space; empty if there is none."""
     while end and text[end - 1].isspace():
         end -= 1
     return text[end - 1] if end else ""

@@ -1,1 +1,1 @@
-"""The gate: a report against limits, a baseline, allowances and expectations."""
+"""The gate: check a report against limits, a baseline, allowances and expectations."""

@@ -1,9 +1,9 @@
-"""One rule for what the gate was given: it was looked at, is gone, was left out, or is missing.
+"""Account for everything the gate was given: checked, gone, left out, or missing.
 
-An input is looked at, or could not be. What the baseline knows of a file is looked at with the
-file, or is gone with it. A file that is still there and was not looked at is missing evidence,
-unless whoever typed the command chose a part: other files or directories, ``--exclude``,
-``--arch``, ``--changed``. The configuration is no such choice, for any change may edit it.
+An input was checked, or could not be. A file's baseline entries are checked with the file, or are
+gone with it. A file that still exists but was not checked is missing evidence, unless the command
+line selects a part: other files or directories, ``--exclude``, ``--arch``, ``--changed``. The
+configuration does not count as such a selection, because any change may edit it.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from lmemscope.model import (
 )
 
 _SUBJECTS: Mapping[str, AccountSubject] = {"walk": "directory", "build": "configuration"}
-"""Of gaps that are worth a line, by their stage."""
+"""Subjects of gaps that are only notes, by stage."""
 
 UNREAD = frozenset({"unread", "cupy"})
-"""Stages of what a unit says that it did not look at."""
+"""Gap stages for parts of a unit that were not read."""
 UNCHANGED = "unchanged"
-"""The reason of what ``--changed`` leaves out."""
+"""Reason for what ``--changed`` leaves out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a command stands for, and what is on disk of what the baseline knows.
+    """What a command covers, and which files in the baseline are on disk.
 
     Attributes:
-        directories: that were named, absolute.
-        build: whether a build was named, which stands for every source of the project.
-        saved: whether a saved report was named, which stands for everything.
-        only_sources: whether nothing but source files was named, with all of their kernels.
-        present: files of the baseline that are on disk, as the baseline spells them.
-        aliases: those of them that were looked at, by the name that they were looked at under.
+        directories: absolute paths of the directories that were named.
+        build: whether a build was named, which covers every source in the project.
+        saved: whether a saved report was named, which covers everything.
+        only_sources: whether only source files were named, with all of their kernels.
+        present: files in the baseline that exist on disk, as the baseline spells them.
+        aliases: those of them that were checked, by the name under which they were checked.
         excluded: those of them that ``include`` and ``exclude`` leave out.
-        globs_typed, archs_typed: whether the globs and the architectures are those of the command
-            line; else they are the configuration's.
-        deleted: files that the change under review deletes, absolute, where all that the earlier
-            revision has itself is known; None where a file may have been gone before.
+        globs_typed, archs_typed: whether the globs and the architectures come from the command
+            line; otherwise they come from the configuration.
+        deleted: absolute paths of files that the change under review deletes, if everything in the
+            earlier revision is known; None if a file may have been gone before.
     """
 
     directories: tuple[str, ...] = ()
@@ -65,13 +65,13 @@ class Inputs:
     deleted: frozenset[str] | None = None
 
     def may_have_moved(self, file: str) -> bool:
-        """Whether what a file that is gone held may be in another now."""
+        """Whether the content of a deleted file may now be in another file."""
         return self.deleted is None or os.path.realpath(file) in self.deleted
 
     def stand_for(self, file: str) -> bool:
-        """Whether what was given should have held a file."""
+        """Whether the inputs should have covered a file."""
         kind = kind_of(file)
-        # No build database stands for what is no CUDA source.
+        # A build database covers only CUDA sources.
         if self.saved or (self.build and (kind is None or kind.is_cuda)):
             return True
         path = os.path.abspath(file)
@@ -79,19 +79,19 @@ class Inputs:
 
 
 NO_INPUTS = Inputs()
-"""Of a report alone: nothing is on disk."""
+"""For a report alone: nothing is on disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """What became of everything.
+    """The account of everything.
 
     Attributes:
-        entries: one for each input, file that the baseline knows, filter, and directory.
-        missing: evidence of the baseline's that is missing; what the report itself lacks is not
+        entries: one per input, file in the baseline, filter, and directory.
+        missing: evidence missing for baseline entries; what the report itself lacks is not
             repeated.
-        gone: inputs of the baseline that are not there any more.
-        movable: those of them whose file is gone, so that its findings may be elsewhere now.
+        gone: inputs in the baseline that no longer exist.
+        movable: those of them whose file is gone, so that its findings may have moved.
     """
 
     entries: tuple[Account, ...]
@@ -106,10 +106,10 @@ def account(
     inputs: Inputs,
     unchanged: Collection[str] = (),
 ) -> Accounts:
-    """Say of each thing that the gate was given what became of it.
+    """Account for each thing that the gate was given.
 
     Args:
-        report: of what was looked at.
+        report: of what was checked.
         baseline: that it is compared with, or None.
         inputs: of the command.
         unchanged: files that ``--changed`` left out.
@@ -137,7 +137,7 @@ _Judged = tuple[Account, MissingEvidence | None]
 
 
 class _Judge:
-    """What became of the files that a baseline knows."""
+    """Decides what happened to each file in a baseline."""
 
     def __init__(self, report: Report, inputs: Inputs, unchanged: frozenset[str]) -> None:
         self._inputs, self._unchanged = inputs, unchanged
@@ -146,12 +146,12 @@ class _Judge:
         self._looked_at = {InputId.parse(name).file for name in self._units}
         self._logs = {u.file for u in report.units if u.frontend == "log"}
         self._lacking = {gap.input for gap in report.gaps if gap.input and gap.kind != "note"}
-        # A file that was read and has no kernel has no unit, but a line that says so.
+        # A file that was read but has no kernel has no unit, only a gap that says so.
         self._looked_at |= {gap.input for gap in report.gaps if gap.input} - self._lacking
         self.movable: set[str] = set()
 
     def of(self, name: str) -> _Judged:
-        """An input of the baseline; evidence that is missing with it, unless that is said."""
+        """The account of a baseline input, and missing evidence on it that is not yet reported."""
         file = InputId.parse(name).file
         if is_part_of(name, self._unchanged):
             return Account("baseline", name, "left-out", UNCHANGED), None
@@ -180,7 +180,7 @@ class _Judge:
         return self._not_looked_at(name, file)
 
     def _in_another_log(self, name: str, file: str) -> str | None:
-        """The input that is the same source in a later log: a log is what a build said once."""
+        """The input for the same source in a later log: each log records one build."""
         if not self._logs or kind_of(file) is not BUILD_LOG:
             return None
         source = name[len(file) :]
@@ -212,7 +212,7 @@ def _of_filters(filters: Sequence[str]) -> Iterator[Account]:
 
 
 def _of_report(report: Report) -> Iterator[Account]:
-    """Inputs, each file once; and what of directories and files no unit stands for."""
+    """Accounts of inputs, one per file, and of directories and files without a unit."""
     failures: dict[str, str] = {}
     files: dict[str, None] = {}
     for unit in report.units:
@@ -241,7 +241,7 @@ def _of_report(report: Report) -> Iterator[Account]:
 def _architectures(
     report: Report, known: Iterable[BaselineEntry], *, typed: bool
 ) -> Iterator[_Judged]:
-    """What the baseline knows of a file on an architecture that it was not compiled for now."""
+    """Accounts of baseline entries for architectures for which a file was not compiled now."""
     compiled: dict[str, set[str]] = defaultdict(set)
     for unit in report.units:
         compiled[unit.input].add(unit.arch)
@@ -257,7 +257,7 @@ def _architectures(
 
 
 def grouped(accounts: Sequence[Account]) -> Iterator[tuple[Account, tuple[str, ...]]]:
-    """What was left out, alike accounts once: the first of them, and all their names."""
+    """Accounts of what was left out, grouped: the first of each kind, and all names."""
     names: dict[tuple[str, str], list[str]] = {}
     first: dict[tuple[str, str], Account] = {}
     for one in accounts:

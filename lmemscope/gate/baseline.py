@@ -1,4 +1,4 @@
-"""The baseline file: known findings, one per line, sorted, with the toolchain that showed them."""
+"""Read and write the baseline: known findings, one per line, sorted, with the tool versions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from lmemscope.rules.base import FINGERPRINTS
 
 SCHEMA: Final = "lmemscope.baseline/1"
 IGNORED = frozenset(cause.name for cause in CAUSES if not cause.gated)
-"""Causes that never fail a gate, so that a baseline need not hold them."""
+"""Causes that never fail the gate, so a baseline need not record them."""
 
 
 def is_ignored(finding: Finding) -> bool:
-    """Whether a finding never fails a gate: one of such a cause, unless it is an error."""
+    """Whether a finding never fails the gate: its cause is ignored and it is not an error."""
     return finding.cause in IGNORED and finding.severity != "error"
 
 
@@ -56,8 +56,8 @@ def from_report(
 
     Args:
         report: with causes.
-        archs: that were asked for.
-        default_arch: where neither a user nor a build decided.
+        archs: the architectures that were requested.
+        default_arch: used where neither a user nor a build chose one.
         gaps: missing evidence to accept.
     """
     entries = [
@@ -80,7 +80,7 @@ def from_report(
 
 
 def entry_of(unit: UnitReport, kernel: KernelReport, finding: Finding) -> BaselineEntry:
-    """The entry that a finding is known by."""
+    """The baseline entry for a finding."""
     return BaselineEntry(
         input=unit.input,
         arch=unit.arch,
@@ -94,12 +94,12 @@ def entry_of(unit: UnitReport, kernel: KernelReport, finding: Finding) -> Baseli
 
 
 def toolchain_of(report: Report) -> dict[str, str]:
-    """Versions of the tools behind a report, by name."""
+    """Versions of the tools that made a report, by name."""
     return dict(sorted({(tool.name, tool.version or "?") for tool in report.tools}))
 
 
 def render(baseline: Baseline) -> str:
-    """The file's text: JSON with one entry per line, so that a diff shows what changed."""
+    """The file's text: JSON with one entry per line, for readable diffs."""
     fields = asdict(baseline) | {"toolchain": dict(sorted(baseline.toolchain.items()))}
     del fields["findings"]
     del fields["gaps"]
@@ -120,14 +120,14 @@ def load(path: str) -> Baseline:
     """Read a baseline file.
 
     Raises:
-        UsageError: it does not exist, is no baseline, is damaged, or has the schema of an older or
-            newer lmemscope.
+        UsageError: it does not exist, is damaged or not a baseline, or has the schema of another
+            version of lmemscope.
     """
     return SAVED.load(path)
 
 
 def without(baseline: Baseline, gone: Iterable[BaselineEntry]) -> Baseline:
-    """A baseline less some of its entries, each removed once."""
+    """A baseline without the given entries, each removed once."""
     left = list(baseline.findings)
     for entry in gone:
         left.remove(entry)
@@ -135,7 +135,7 @@ def without(baseline: Baseline, gone: Iterable[BaselineEntry]) -> Baseline:
 
 
 def order(entry: BaselineEntry) -> tuple[str, ...]:
-    """Where an entry stands in the file."""
+    """The sort key of an entry in the file."""
     return (
         entry.input,
         entry.kernel,
@@ -148,7 +148,7 @@ def order(entry: BaselineEntry) -> tuple[str, ...]:
 
 
 def ratcheted(baseline: Baseline, better: Iterable[Improvement]) -> Baseline:
-    """A baseline with the figures of findings that have become smaller."""
+    """A baseline updated with the new sizes of improved findings."""
     entries = list(baseline.findings)
     for one in better:
         if one.entry in entries:

@@ -1,6 +1,6 @@
-"""Which compiled kernel a comment of a source speaks of: that of the text, found by its name.
+"""Match source comments to compiled kernels, by the kernel's name in the text.
 
-Lines that a compiler reports decide nothing, for ``#line`` and macros choose them.
+Line numbers reported by compilers are not used, since ``#line`` and macros can set them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from lmemscope.model import KernelDirective, KernelReport, UnitReport, may_agree
 
 
 def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport) -> bool:
-    """Whether a comment of a unit's file, or of its headers, speaks of a kernel of that unit.
+    """Whether a comment in a unit's file or headers applies to a kernel of that unit.
 
-    It does where the kernel has the qualified name, the form and the parameters of the definition
-    that the comment stands above or in, and where nothing else may have.
+    It does if the kernel has the qualified name, form and parameters of the definition that the
+    comment is above or in, and no other definition may have produced it.
     """
     return (
         _may_be(directive, kernel)
@@ -27,7 +27,7 @@ def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport
 
 
 def doubt(directive: KernelDirective, unit: UnitReport) -> str:
-    """Why it cannot be told of which kernel of a unit a comment speaks; empty where it can."""
+    """Why it is unclear which kernel of a unit a comment refers to; empty if it is clear."""
     if directive.doubt or directive.tie == "branch":
         return directive.doubt or "the branch of an #if that holds it ends before the kernel"
     if directive.ambiguous:
@@ -45,7 +45,7 @@ def doubt(directive: KernelDirective, unit: UnitReport) -> str:
 
 
 def _meant(directive: KernelDirective, unit: UnitReport) -> list[KernelReport]:
-    """The kernels of that name; if there are none, those in a namespace that no text shows."""
+    """Kernels with that name; if there are none, kernels in a namespace that the text hides."""
     possible = [kernel for kernel in unit.kernels if _may_be(directive, kernel)]
     name = directive.qualified or directive.kernel
     exact = [kernel for kernel in possible if _called(kernel.facts.demangled)[0] == name]
@@ -57,7 +57,7 @@ def _may_be(directive: KernelDirective, kernel: KernelReport) -> bool:
     if directive.kernel not in facts.name and directive.kernel not in facts.demangled:
         return False
     called, has_arguments, parameters = _called(facts.demangled)
-    # An ``extern "C"`` kernel has no namespace wherever it stands.
+    # An ``extern "C"`` kernel has no namespace wherever it is defined.
     if facts.name == directive.kernel:
         return directive.form in (None, "plain") and not directive.namesakes
     name = directive.qualified or directive.kernel
@@ -76,19 +76,19 @@ def _ends(called: str, name: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _called(demangled: str) -> tuple[str, bool, tuple[str | None, ...] | None]:
-    """A kernel's qualified name, whether template arguments follow it, and its parameters."""
+    """A kernel's qualified name, whether it has template arguments, and its parameters."""
     name, bracket, _ = short_name(demangled).partition("<")
     return name, bool(bracket), of_demangled(demangled)
 
 
 def _scope(kernel: KernelReport) -> str:
-    """The namespaces of a kernel, anonymous ones too."""
+    """A kernel's namespaces, including anonymous ones."""
     anonymous = kernel.facts.demangled.count("(anonymous namespace)::")
     return f"{anonymous} {_called(kernel.facts.demangled)[0]}"
 
 
 def doubtful(unit: UnitReport, word: str) -> Iterator[tuple[KernelDirective, str]]:
-    """The comments of a unit with a word of which it cannot be told whom they speak of."""
+    """A unit's comments with a given keyword whose kernel is unclear."""
     for directive in unit.directives:
         if directive.word == word and directive.tie != "branch":
             why = doubt(directive, unit)

@@ -1,7 +1,7 @@
-"""A report against a policy and a baseline: what is new, worse, better, gone, accepted.
+"""Compare a report with a policy and a baseline: new, worse, better, gone, accepted.
 
-Limits and expectations count a kernel with all that it calls. Limits and allowances are asked
-first, then the baseline.
+Limits and expectations apply to a kernel with everything it calls. Limits and allowances are
+applied first, then the baseline.
 """
 
 from __future__ import annotations
@@ -82,15 +82,15 @@ def compare(
 
     Args:
         report: with causes.
-        policy: of the configuration; allowances in sources are added.
+        policy: from the configuration; allowances in sources are added.
         baseline: known findings, or None.
         tolerance: bytes by which a known finding may grow.
-        toolchain_tolerance: percent by which it may grow where the toolchain changed.
-        allow_incomplete: missing evidence does not undecide the gate.
-        inputs: what the command stands for, and what is on disk of what the baseline knows.
-        kernels: globs over those that the report was limited to; the others are not gone.
-        unchanged: files that were not looked at; nothing is said of what is known of them.
-        known_in: where findings are known, in words.
+        toolchain_tolerance: percent by which a known finding may grow if the toolchain changed.
+        allow_incomplete: pass even if evidence is missing.
+        inputs: what the command covers, and which files in the baseline are on disk.
+        kernels: globs that the report was limited to; entries of other kernels are not gone.
+        unchanged: files that were not checked; their baseline entries are not mentioned.
+        known_in: where known findings are recorded, as text.
         today: decides which allowances have expired.
 
     Raises:
@@ -154,7 +154,7 @@ class _Gate:
         self._lenient: dict[Limit, None] = {}
 
     def judge(self) -> tuple[list[Item], list[Item]]:
-        """By limits and allowances: what something else has to accept, and what is settled."""
+        """Apply limits and allowances: findings that something else must accept, and the others."""
         open_items: list[Item] = []
         settled: list[Item] = []
         linked = linked_figures(self._report.links)
@@ -204,7 +204,7 @@ class _Gate:
         known_gaps: Sequence[MissingEvidence],
         allow_incomplete: bool,
     ) -> GateResult:
-        """All that was found, and what the baseline says of what was left open, or of gaps."""
+        """The gate's result, from the baseline's answer to the open findings, and from the gaps."""
         for item in answer.known:
             self._accept(item, f"known in {self._known_in}")
         for item, entry in answer.worse:
@@ -237,7 +237,7 @@ class _Gate:
         )
 
     def _depends(self, item: Item) -> bool:
-        """Whether its cause, which is not known, decides: then that is missing evidence."""
+        """Whether a limit depends on the finding's unknown cause; if so, note missing evidence."""
         if not item.asked_by:
             return False
         what = f"cause of {count(item.finding.bytes, 'byte')} of {item.name}"
@@ -314,14 +314,14 @@ class _Gate:
                     )
 
     def _note_doubtful_expectations(self) -> None:
-        """An expectation that nobody can tell the kernel of was not checked."""
+        """Record expectations whose kernel is unclear: they were not checked."""
         for unit in self._report.units:
             for directive, why in doubtful(unit, "expect"):
                 reason = f"line {directive.line} of {file_of(directive, unit)}: {why}"
                 self._unknown[MissingEvidence(unit.input, "expectation", reason)] = None
 
     def _allowed(self, item: Item, ruling: Ruling) -> Allowance | None:
-        """The allowance that accepts what limits forbid; others that mean it are remembered."""
+        """The allowance for a finding that limits forbid; others that match it are recorded."""
         size = item.finding.bytes if _is_bounded(item.finding, item.kernel) else math.inf
         beyond = []
         for allowance in self._allowances:
@@ -350,7 +350,7 @@ class _Gate:
         return is_for and bool(is_within_) and _is_kernel(allowance.kernel, item.kernel)
 
     def _toolkit(self, unit: UnitReport) -> Version | None:
-        """The toolkit that a unit was compiled by; where a limit asks for it, it must be known."""
+        """The toolkit that compiled a unit; if a limit depends on it, it must be known."""
         toolkit = toolkit_of(unit.tools)
         asked = next((one for one in self._policy.limits if one.toolkit is not None), None)
         if toolkit is None and asked is not None:
@@ -430,7 +430,7 @@ class _Gate:
         return "" if comment is None else doubt_of(comment, self._report.units)
 
     def _idle_limits(self) -> Iterator[str]:
-        """Limits for kernels that are nowhere, where every kernel was looked at."""
+        """Limits whose kernels do not exist, if every kernel was checked."""
         kernels = [kernel for _, kernel in self._kernels()]
         if self._partial or self._chosen or not kernels:
             return
@@ -439,7 +439,7 @@ class _Gate:
                 yield f"limit for {pattern}: there is no such kernel"
 
     def _seen_whole(self, allowance: Allowance) -> bool:
-        """Whether all that an allowance may speak of was looked at: a comment's own file was."""
+        """Whether everything an allowance may refer to was checked: for a comment, its file."""
         comment = allowance.comment
         return comment is not None and any(u.input == comment.input for u in self._report.units)
 
@@ -451,7 +451,7 @@ def _described(item: Item) -> str:
 
 
 def _is_bounded(finding: Finding, kernel: KernelReport) -> bool:
-    """Whether a finding's bytes are all there can be: not of ``alloca``, nor of recursive calls."""
+    """Whether a finding's bytes are an upper bound: not so for ``alloca`` or recursive calls."""
     calls = kernel.facts.calls
     is_recursive = calls is not None and bool(calls.recursive)
     return finding.cause != "alloca" and not (finding.cause == "call-frame" and is_recursive)

@@ -1,8 +1,8 @@
-"""What a configuration file takes away from the gate, and by what it is weaker than another.
+"""Describe what a configuration takes away from the gate, and where it is weaker than another.
 
-The file comes with the sources, so that whoever is judged may edit it. Every setting that decides
-what is looked at, how it is compiled, or what passes is said. Compared with the file of an earlier
-revision, a change that is not known to be at least as strict counts as weaker.
+The file comes with the sources, so an author can edit it. Every setting that affects what is
+checked, how it is compiled or what passes is reported. Compared with an earlier revision's file, a
+change counts as weaker unless it is known to be at least as strict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lmemscope.config.kinds import shown
 from lmemscope.config.options import OPTIONS, Row
 
 Values = Mapping[str, Any]
-"""What a file says, checked, by the option's name."""
+"""A file's checked values, by option name."""
 
 _NEUTRAL = frozenset(("jobs", "cache", "device", "sm_count", "threads_per_sm"))
 _TAKES_AWAY = {
@@ -36,14 +36,14 @@ _TAKES_AWAY = {
 _MORE_IS_STRICTER = frozenset(("compile_ptx", "instantiate", "signatures"))
 _LESS_IS_STRICTER = frozenset(("tolerance", "toolchain_tolerance"))
 _CHOICES = frozenset(("include", "kernels", "arch"))
-"""Lists of what is looked at; empty means everything, or the default."""
+"""Lists that select what is checked; empty means everything, or the default."""
 _OWN_BOUNDS = frozenset(("max_registers", "max_stack"))
-"""Numbers of a limit that take the place of nothing: one more forbids more."""
+"""Limits that replace no other rule: adding one forbids more."""
 _NUMBERS = ("max_frame", "max_spill", "max_sites", "max_registers", "max_stack")
 
 
 def taken_away(values: Values) -> Iterator[str]:
-    """What each setting of a file takes from the gate, or decides for it, in words."""
+    """Sentences on what each setting of a file takes away from the gate, or decides."""
     for row in _rows():
         if row.name not in values:
             continue
@@ -58,7 +58,7 @@ def taken_away(values: Values) -> Iterator[str]:
 
 
 def weaker(before: Values, now: Values) -> tuple[str, ...]:
-    """The settings by which a configuration may accept what an earlier one did not, in words."""
+    """Sentences on settings through which a configuration may accept more than an earlier one."""
     found: list[str] = []
     for row in _rows():
         old, new = (values.get(row.name, row.default) for values in (before, now))
@@ -84,7 +84,7 @@ def _decides(row: Row) -> bool:
 
 
 def _is_stricter(name: str, old: Any, new: Any) -> bool:
-    """Whether a changed value looks at no less and accepts no more."""
+    """Whether a changed value checks no less and accepts no more."""
     if name == "exclude":
         return set(new) <= set(old)
     if name in _CHOICES:
@@ -99,7 +99,7 @@ def _is_stricter(name: str, old: Any, new: Any) -> bool:
 
 
 def _is_stricter_list(old: Sequence[Values], new: Sequence[Values]) -> bool:
-    """Whether the tables of limits are the same kernels' and forbid no less."""
+    """Whether two lists of limits cover the same kernels, and the new one forbids no less."""
     # Behind the first, which ends the ban on local memory, a number of its own forbids more.
     added = new[len(old) :]
     return (
@@ -132,7 +132,7 @@ def _is_stricter_limit(old: Values, new: Values) -> bool:
 
 
 def _is_held(allowance: Values, others: Sequence[Values]) -> bool:
-    """Whether an earlier allowance accepts all that another does."""
+    """Whether an earlier allowance accepts everything that another one does."""
     return any(
         all(allowance[name] == other[name] for name in ("kernel", "arch", "toolkit", "cause"))
         and (
@@ -164,7 +164,7 @@ def _limit(table: Values) -> str:
 
 
 def _where(table: Values) -> str:
-    """Which architectures and toolkits an entry is for, in words; empty for all."""
+    """A description of the architectures and toolkits an entry is for; empty for all."""
     arch = f" on {table['arch']}" if table["arch"] != "*" else ""
     return f"{arch} with CUDA {table['toolkit']}" if table["toolkit"] else arch
 

@@ -1,7 +1,7 @@
-"""Whether a saved report agrees with itself: figures, ledgers and findings.
+"""Check a saved report for contradictions between its figures, ledgers and findings.
 
-What is analysed here always does. A file may have been edited since, so that figures tell of local
-memory that no finding is of; the gate must not pass on that.
+Fresh results are always consistent. A saved file may have been edited so that its figures show
+local memory that no finding mentions; the gate must not pass then.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def contradictions(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _of_log(kernel: KernelReport, arch: str) -> Iterator[str]:
-    """A build log has no ledgers: its figures alone say what the findings are."""
+    """A build log has no ledgers: only its figures show which findings there must be."""
     left = Counter((one.cause, one.bytes) for one in kernel.findings)
     wanted = Counter((one.cause, one.bytes) for one in find_reported(kernel.facts, None, arch))
     if kernel.findings:
@@ -56,7 +56,7 @@ def _of_kernel(kernel: KernelReport) -> Iterator[str]:
     yield from _sites(facts)
     spilled = facts.spill_bytes
     if spilled and not any(share.cause in SPILLS for share in facts.causes):
-        yield f"it has {spilled} bytes of spills, and no cause is a spill"
+        yield f"it has {spilled} bytes of spills, but no cause is a spill"
     yield from _findings(kernel)
 
 
@@ -90,7 +90,7 @@ def _sites(facts: KernelFacts) -> Iterator[str]:
 
 
 def _findings(kernel: KernelReport) -> Iterator[str]:
-    """What the rules derive from the ledgers and no finding is."""
+    """Findings that the rules derive from the ledgers but that are missing."""
     left = list(kernel.findings)
     for share in kernel.facts.shares:
         finding = next((one for one in left if _is_of(one, share, kernel.facts)), None)
@@ -109,7 +109,7 @@ def _is_of(finding: Finding, share: CauseShare, facts: KernelFacts) -> bool:
 
 
 def _bytes(share: CauseShare, facts: KernelFacts) -> int:
-    """The bytes of a finding, as rules take them from a ledger's line."""
+    """A finding's bytes, as the rules take them from a ledger entry."""
     found = _object(share, facts)
     return share.frame_bytes or (found.size if found is not None else 0) or share.sites.bytes
 

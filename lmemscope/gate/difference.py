@@ -1,4 +1,4 @@
-"""Two reports kernel by kernel: which figures changed, and which causes explain it."""
+"""Compare two reports kernel by kernel: which figures changed, and which causes explain it."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def difference(
     ignore_input: bool = False,
     roots: tuple[str, str] = ("", ""),
 ) -> Difference:
-    """What differs between two reports.
+    """The difference between two reports.
 
     Args:
         old, new: the two sides.
         ignore_arch: match kernels of different architectures.
-        ignore_input: match kernels of two files by name, and by what tells units of one file apart.
-        roots: directories that the two sides are of: inputs are matched by their places below.
+        ignore_input: match kernels across files by name, and by the variant of the unit.
+        roots: base directories of the two sides: inputs are matched by their paths below these.
     """
     before = _sides(old, ignore_arch, ignore_input, roots[0])
     after = _sides(new, ignore_arch, ignore_input, roots[1])
@@ -79,7 +79,7 @@ def difference(
 
 
 def _toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
-    """Tools of both sides whose versions differ, by name."""
+    """Tools in both reports whose versions differ, by name."""
     versions = [{tool.name: tool.version for tool in side.tools} for side in (old, new)]
     shared = sorted(versions[0].keys() & versions[1].keys())
     return tuple(
@@ -92,7 +92,7 @@ def _toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
 def _sides(
     report: Report, ignore_arch: bool, ignore_input: bool, root: str
 ) -> dict[_Key, list[_Side]]:
-    """Kernels by what they are matched by; a cache holds several instances of one kernel."""
+    """Kernels by matching key; a compiler cache may hold several instances of one kernel."""
     found: dict[_Key, list[_Side]] = defaultdict(list)
     both = _both(report)
     for unit in report.units:
@@ -105,7 +105,7 @@ def _sides(
 
 
 def _place(unit: UnitReport, ignore_input: bool, root: str) -> str:
-    """What an input is matched by."""
+    """An input's matching key."""
     below = os.path.relpath(unit.input, root) if root else unit.input
     return without_hashes(InputId.parse(unit.input).variant if ignore_input else below)
 
@@ -113,7 +113,7 @@ def _place(unit: UnitReport, ignore_input: bool, root: str) -> str:
 def _failures(
     report: Report, ignore_arch: bool, ignore_input: bool, root: str
 ) -> dict[tuple[str, str], UnitReport]:
-    """Units that could not be analysed, by what their kernels would be matched by."""
+    """Units that could not be analysed, by the matching key of their kernels."""
     return {
         (_place(unit, ignore_input, root), "" if ignore_arch else unit.arch): unit
         for unit in report.units
@@ -135,10 +135,10 @@ def _why(unit: UnitReport | None) -> str | None:
 def _paired(
     before: Sequence[_Side], after: Sequence[_Side]
 ) -> Iterator[tuple[_Side | None, _Side | None]]:
-    """Instances of one kernel of both sides, what is most alike first; then those of one side.
+    """Pair the instances of a kernel, most similar first; then list those without a partner.
 
-    A digest in the name of the directory tells the same instance, the compiler's options one that
-    was compiled anew. Of several that nothing tells apart, those with the most similar code pair.
+    Instances are paired by the digest in their directory's name, then by compiler options for those
+    that were recompiled, then by the most similar code.
     """
     rest, others = list(before), list(after)
     for alike in (_name, _options, _any):
@@ -173,7 +173,7 @@ def _any(side: _Side) -> object:
 
 
 def _distance(one: _Side, other: _Side) -> int:
-    """How much the code of two kernels differs, in bytes."""
+    """The difference between two kernels' code, in bytes."""
     facts = (one.kernel.cubin, other.kernel.cubin)
     sizes = [fact.code_bytes for fact in facts if fact is not None and fact.code_bytes is not None]
     return abs(sizes[0] - sizes[1]) if len(sizes) > 1 else 0
@@ -220,24 +220,24 @@ def _change(old: _Side | None, new: _Side | None) -> Change:
         return "removed"
     was, now = _rank(old), _rank(new)
     sizes = zip(_bytes(old), _bytes(new), strict=True)
-    # Of what one side does not know nobody knows whether it grew.
+    # If one side's value is unknown, so is whether it grew.
     both = [(had, has) for had, has in sizes if had is not None and has is not None]
     grew = now > was or any(has > had for had, has in both)
     shrank = now < was or any(has < had for had, has in both)
     if now > was or (grew and not shrank):
         return "worse"
-    # A milder cause in a larger frame is neither.
+    # A milder cause in a larger frame is neither better nor worse.
     return "better" if shrank and not grew else "changed"
 
 
 def _rank(side: _Side) -> tuple[int, int]:
-    """How bad a kernel's local memory is; what ptxas keeps in registers is none."""
+    """How bad a kernel's local memory is; what ptxas keeps in registers does not count."""
     verdict = side.kernel.verdict
     return verdict.rank if verdict_kind(verdict.kind).uses_memory else _NO_RANK
 
 
 def _bytes(side: _Side) -> tuple[int | None, ...]:
-    """The frame and the spills of a kernel."""
+    """A kernel's frame and spill bytes."""
     facts = side.kernel.facts
     return (facts.stack_frame, facts.spill_stores, facts.spill_loads)
 

@@ -1,4 +1,4 @@
-"""What the gate needs to know and does not, and what a project's policy makes of it."""
+"""Collect the evidence that the gate lacks, and apply the project's policy to it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NO_KERNEL_NAMED = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is not known.
+    """What is unknown.
 
     Attributes:
-        missing: undecides the gate unless that is accepted; each piece once.
-        notes: what the policy, or its nature, makes a line for readers.
+        missing: makes the gate incomplete unless accepted; each piece once.
+        notes: sentences for what the policy, or its kind, reduces to a note.
     """
 
     missing: tuple[MissingEvidence, ...]
@@ -39,13 +39,13 @@ class Evidence:
 def weigh(
     report: Report, policy: Policy, *, partial: bool = False, only_sources: bool = False
 ) -> Evidence:
-    """Tell missing evidence from what a project has decided to live with.
+    """Separate missing evidence from what the project has decided to accept.
 
     Args:
         report: with causes.
         policy: of the project.
-        partial: whether unchanged inputs are not in it, so that it may lack kernels.
-        only_sources: whether it is of source files that were named: one without kernels is a fact.
+        partial: whether unchanged inputs were left out, so that kernels may be absent.
+        only_sources: whether only source files were named: one without kernels is then a fact.
     """
     missing: dict[MissingEvidence, None] = {}
     notes: dict[str, None] = {}
@@ -70,33 +70,28 @@ def weigh(
 
 
 def acceptable(report: Report, policy: Policy) -> tuple[MissingEvidence, ...]:
-    """The missing evidence of a report's inputs, which a baseline can hold.
-
-    Args:
-        report: with causes.
-        policy: of the project.
-    """
+    """The missing evidence of a report's inputs, which a baseline can record."""
     return tuple(one for one in weigh(report, policy).missing if one != _NO_KERNEL)
 
 
 def unaccepted(
     missing: Iterable[MissingEvidence], known: Iterable[MissingEvidence]
 ) -> tuple[MissingEvidence, ...]:
-    """What of missing evidence a baseline does not accept.
+    """Missing evidence that a baseline does not accept.
 
-    Digests in names do not count, nor the directories of files that a compiler names.
+    Digests in names, and directories of files that a compiler names, are ignored.
     """
     accepted = {lasting(one) for one in known}
     return tuple(one for one in missing if lasting(one) not in accepted)
 
 
 def said_of_known(found: int) -> str:
-    """That a baseline accepts missing evidence."""
+    """The sentence that a baseline accepts missing evidence."""
     return f"{count(found, 'known gap')} accepted by the baseline"
 
 
 def lasting(one: MissingEvidence) -> tuple[str, str, str]:
-    """Missing evidence as another run calls it: without digests and directories of files."""
+    """Missing evidence in a form that is stable between runs: without digests or directories."""
     reason = _DIRECTORIES.sub("", without_hashes(one.reason))
     return without_hashes(one.input or ""), one.stage, reason
 
@@ -117,7 +112,7 @@ def _lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
 
 
 def _external(report: Report) -> Iterator[MissingEvidence]:
-    """Kernels that call what another translation unit defines, and that no link has counted."""
+    """Missing evidence for kernels that call another translation unit, unless a link covers it."""
     linked = linked_figures(report.links)
     for unit in report.units:
         for kernel in unit.kernels:

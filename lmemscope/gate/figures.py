@@ -1,4 +1,4 @@
-"""The figures that limits and expectations speak of: a kernel with all that it calls."""
+"""The figures that limits and expectations refer to: a kernel with everything it calls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Figure:
     """A number, or why there is none.
 
     Attributes:
-        value: None where not known.
-        why: what makes it unknowable; None where it is known, or was not observed.
+        value: None if unknown.
+        why: what makes it unknowable; None if it is known or was not observed.
     """
 
     value: int | None
@@ -25,7 +25,12 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """For a person."""
+        """The figures that a limit or expectation may name, including callees.
+
+        Args:
+            unit: contains the separately compiled functions that the kernel may reach.
+            facts: of the kernel.
+        """
         if self.value is not None:
             return str(self.value)
         return "unknown" if self.why is None else f"unknown ({self.why})"
@@ -63,7 +68,7 @@ def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
 
 
 def _unknown(kernels: Iterable[KernelFacts]) -> Figure | None:
-    """The figure of a stack whose depth is not statically known."""
+    """The stack figure of a kernel whose depth is not statically known."""
     unknown = [one for one in kernels if not one.stack_known]
     if not unknown:
         return None
@@ -71,18 +76,18 @@ def _unknown(kernels: Iterable[KernelFacts]) -> Figure | None:
 
 
 def _frame(facts: KernelFacts, elsewhere: Sequence[KernelFacts]) -> Figure:
-    """The frames of the kernel and of all that it calls."""
+    """The total of the frames of a kernel and everything it calls."""
     unknown = _unknown((facts, *elsewhere))
     if unknown is not None:
         return unknown
     called = map(_own_frame, facts.callees)
     frames = known_sum(facts.stack_frame, *called, *(other.stack_frame for other in elsewhere))
-    # Without a report the depth of the deepest path still says what frames there are.
+    # Without a report, the depth of the deepest path still implies frames.
     return Figure(facts.cumulative_stack if frames is None else frames)
 
 
 def _own_frame(callee: FunctionFacts) -> int | None:
     if callee.ptxas is not None:
         return callee.ptxas.stack_frame
-    # ptxas reports nothing of its own subroutines, such as those of division.
+    # ptxas reports nothing about its own subroutines, such as division.
     return 0 if callee.sass is not None and callee.sass.count == 0 else None

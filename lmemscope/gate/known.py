@@ -1,4 +1,4 @@
-"""The baseline's half of the gate: findings that nothing else accepts against what is known."""
+"""Compare findings with the baseline, for those that nothing else accepts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from lmemscope.rules.base import FINGERPRINTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """By how much known findings may grow.
+    """How much known findings may grow.
 
     Attributes:
         tolerance: bytes.
-        toolchain_tolerance: percent, where the toolchain changed.
+        toolchain_tolerance: percent, if the toolchain changed.
     """
 
     tolerance: int = 0
@@ -30,15 +30,15 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a baseline says of findings.
+    """The result of comparing findings with a baseline.
 
     Attributes:
-        new: that no entry is.
-        worse: with the entry that each is, which has fewer bytes.
-        known: that the baseline accepts.
-        better: those of them that have become smaller.
-        gone: entries that nothing matches any more.
-        notes: what a reader should know.
+        new: findings without an entry.
+        worse: findings that exceed their entry, with that entry.
+        known: findings that the baseline accepts.
+        better: known findings that have become smaller.
+        gone: entries that no longer match anything.
+        notes: information for the reader.
     """
 
     new: tuple[Item, ...]
@@ -63,14 +63,15 @@ def ask(
     """Compare findings with a baseline.
 
     Args:
-        report: that they are of.
-        items: that something has to accept.
-        settled: that limits do not forbid, or that limits or allowances accept: they are not gone.
-        baseline: what is known.
-        drift: of known findings.
-        gone: inputs of the baseline that are no longer there.
-        movable: those of them whose findings may be elsewhere now.
-        kernels: globs over those that the report was limited to; the others are not gone.
+        report: that contains the findings.
+        items: findings that something has to accept.
+        settled: findings that limits permit, or that limits or allowances accept; their entries are
+            not gone.
+        baseline: the known findings.
+        drift: how much known findings may grow.
+        gone: inputs in the baseline that no longer exist.
+        movable: those of them whose findings may have moved.
+        kernels: globs that the report was limited to; entries of other kernels are not gone.
     """
     changed = _toolchain_change(report, baseline)
     notes = _differences(baseline, changed, drift)
@@ -125,13 +126,13 @@ def ask(
 
 
 def _most(entry: BaselineEntry, drift: Drift, toolchain_changed: bool) -> int:
-    """Bytes that a known finding may have."""
+    """The maximum bytes of a known finding."""
     share = entry.bytes * drift.toolchain_tolerance // 100 if toolchain_changed else 0
     return entry.bytes + drift.tolerance + share
 
 
 def _differences(baseline: Baseline, changed: str, drift: Drift) -> list[str]:
-    """Notes on how the baseline was made otherwise than the report."""
+    """Notes on how the baseline and the report were made differently."""
     notes = []
     if changed:
         notes.append(
@@ -148,7 +149,7 @@ def _differences(baseline: Baseline, changed: str, drift: Drift) -> list[str]:
 
 
 def _toolchain_change(report: Report, baseline: Baseline) -> str:
-    """Versions that differ, in words; empty where none does."""
+    """The tool versions that differ, as text; empty if none do."""
     before, now = baseline.toolchain, toolchain_of(report)
     return ", ".join(
         f"{name} {before[name]} → {version}"

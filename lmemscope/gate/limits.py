@@ -1,8 +1,8 @@
-"""What limits make of a finding: the default ban on local memory, and what takes its place.
+"""Apply limits to a finding: local memory is forbidden by default, unless a limit replaces the ban.
 
-Without limits all local memory is forbidden. Who limits a figure of local memory has said how much
-of it is fine, so that the figure is checked in place of the ban; registers are no local memory, and
-a limit of them changes nothing about it.
+Without limits, all local memory is forbidden. A limit on a figure of local memory states how much
+is acceptable, so that figure is checked instead. Registers are not local memory: limiting them does
+not lift the ban.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Ruled = Literal["forbidden", "accepted", "indifferent", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A number that a limit sets.
+    """A number set by a limit.
 
     Attributes:
         what: the figure's name, as in `lmemscope.gate.figures.figures`.
-        most: the largest value that is allowed.
-        limit: that sets it.
+        most: the largest allowed value.
+        limit: the limit that sets it.
     """
 
     what: str
@@ -42,32 +42,32 @@ class Bound:
 
     @property
     def text(self) -> str:
-        """As it is written, with the kernels that it is for."""
+        """The limit as written, with the kernels it is for."""
         return f"max-{self.what} {self.most} for {self.limit.kernel}"
 
     def holds(self, found: Mapping[str, Figure]) -> bool | None:
-        """Whether a kernel keeps it; None where its figure was not observed."""
+        """Whether a kernel respects it; None if the figure was not observed."""
         figure = found[self.what]
         if figure.value is None:
             return None if figure.why is None else False
         return figure.value <= self.most
 
     def speaks_of(self, cause: Cause) -> bool:
-        """Whether it says how much local memory of a cause is fine.
+        """Whether it states how much local memory of a cause is acceptable.
 
-        All local memory lies in the frame, and is reached by ``LDL`` and ``STL``.
+        All local memory is in the frame and accessed by ``LDL`` and ``STL``.
         """
         return self.what in ("frame", "sites") or (self.what == "spill" and cause in SPILLS)
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What limits make of a finding.
+    """The result of applying limits to a finding.
 
     Attributes:
-        answer: whether something else has to accept it, or a limit does, or no limit minds it; or
-            that depends on its cause, which is not known.
-        by: the limit that accepts it, or that asks for the cause, in words; else empty.
+        answer: whether something else must accept the finding, a limit accepts it, no limit forbids
+            it, or that depends on its unknown cause.
+        by: the limit that accepts it, or that depends on the cause, as text; else empty.
     """
 
     answer: Ruled
@@ -77,7 +77,7 @@ class Ruling:
 def limits_for(
     limits: Iterable[Limit], arch: str, toolkit: Version | None, name: str, demangled: str
 ) -> list[Limit]:
-    """Those of some limits that apply to a kernel on an architecture, compiled by a toolkit."""
+    """The limits that apply to a kernel on an architecture, compiled by a toolkit."""
     return [
         limit
         for limit in limits
@@ -88,7 +88,7 @@ def limits_for(
 
 
 def bounds(limits: Sequence[Limit]) -> tuple[Bound, ...]:
-    """The numbers that limits set, in their order."""
+    """The numbers set by limits, in order."""
     return tuple(
         Bound(what, most, limit)
         for limit in limits
@@ -104,7 +104,7 @@ def bounds(limits: Sequence[Limit]) -> tuple[Bound, ...]:
 
 
 def lets_all_pass(limits: Sequence[Limit]) -> bool:
-    """Whether limits of a kernel name the causes that are forbidden, and name none."""
+    """Whether a kernel's limits list the forbidden causes, and the list is empty."""
     explicit = [limit.forbid for limit in limits if limit.forbid is not None]
     return bool(explicit) and not any(explicit)
 
@@ -112,9 +112,9 @@ def lets_all_pass(limits: Sequence[Limit]) -> bool:
 def unexplained(
     kernel: KernelReport, limits: Sequence[Limit], found: Mapping[str, Figure]
 ) -> str | None:
-    """Local memory that no finding is of, in words; None where there is none, or limits bound it.
+    """Local memory without a finding, as text; None if there is none or limits cover it.
 
-    A report without causes, a damaged one, and one layer alone have figures that nobody has judged.
+    This happens in a report without causes, a damaged report, or one from a single layer.
 
     Args:
         kernel: with all its findings.
@@ -147,14 +147,14 @@ def rule(
     *,
     causes_known: bool = True,
 ) -> Ruling:
-    """Judge a finding.
+    """Apply limits to a finding.
 
     Args:
         finding: of a kernel.
         limits: those that apply to the kernel.
         found: the kernel's figures.
-        causes_known: whether there was code that shows causes; figures alone tell spills from other
-            local memory, and nothing more.
+        causes_known: whether code was available to determine causes; figures alone only separate
+            spills from other local memory.
     """
     ruling = _rule(finding, limits, found)
     if causes_known or ruling.answer == "accepted":
@@ -172,10 +172,10 @@ def rule(
 
 
 def _may_be(cause: Cause, named: Sequence[Cause], found: Mapping[str, Figure]) -> bool:
-    """Whether what figures alone call a cause may be one of some others.
+    """Whether a cause inferred from figures alone may really be one of the named causes.
 
-    ptxas counts registers that functions save as spills, and where there are figures of spills,
-    what they leave is none.
+    ptxas counts registers saved by functions as spills; local memory beyond the reported spills is
+    not a spill.
     """
     others = set(named) - {cause}
     if cause == "register-spill":
@@ -186,7 +186,7 @@ def _may_be(cause: Cause, named: Sequence[Cause], found: Mapping[str, Figure]) -
 
 
 def _rule(finding: Finding, limits: Sequence[Limit], found: Mapping[str, Figure]) -> Ruling:
-    """Judge a finding by the cause that it has."""
+    """Apply limits to a finding whose cause is known."""
     cause = finding.cause
     if is_ignored(finding):
         named = any(limit.forbid and cause in limit.forbid for limit in limits)

@@ -1,4 +1,4 @@
-"""What linking adds to the gate: a kernel's stack and registers as they are in the program."""
+"""Take stack and register figures from linked programs, where they differ from a unit's own."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from lmemscope.model import (
 )
 
 _CHECKED = ("stack", "registers")
-"""Figures that linking knows of a kernel that is in no unit."""
+"""Figures known from linking for a kernel that is in no unit."""
 
 _Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedFigures:
-    """Kernels of linked programs by input, architecture and mangled name, in all programs."""
+    """Kernels of all linked programs, by input, architecture and mangled name."""
 
     kernels: Mapping[_Key, Sequence[LinkedKernel]]
 
     def of(self, unit: UnitReport, facts: KernelFacts) -> Sequence[LinkedKernel]:
-        """A unit's kernel in the programs that hold it; none where it was not linked."""
+        """A unit's kernel in the programs that contain it; empty if it was not linked."""
         return self.kernels.get((unit.input, unit.arch, facts.name), ())
 
     def replaced(
         self, unit: UnitReport, facts: KernelFacts, found: Mapping[str, Figure]
     ) -> dict[str, Figure]:
-        """A kernel's figures, with the stack and the registers that it has in its programs."""
+        """A kernel's figures, with stack and registers as in its programs."""
         linked = self.of(unit, facts)
         return {**found, **_figures(linked)} if linked else dict(found)
 
@@ -56,7 +56,7 @@ def linked_figures(links: Sequence[Link]) -> LinkedFigures:
 
 
 def _figures(kernels: Sequence[LinkedKernel]) -> dict[str, Figure]:
-    """The most of all programs; unknown where it is unknown in one."""
+    """The maximum over all programs; unknown if it is unknown in one."""
     unbounded = next((one for one in kernels if one.stack is None), None)
     stacks = [one.stack for one in kernels if one.stack is not None]
     stack = Figure(max(stacks, default=None))
@@ -77,7 +77,7 @@ def _why(kernel: LinkedKernel) -> str:
 
 
 def lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
-    """What is not known of programs."""
+    """What is unknown about programs."""
     for link in report.links:
         if link.failure is not None:
             why = f"{link.name}: {link.failure.message}"
@@ -87,7 +87,7 @@ def lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
 
 
 def of_no_unit(report: Report, limits: Sequence[Limit]) -> Iterator[GateFailure | MissingEvidence]:
-    """Limits that kernels do not keep of which only linking knows, such as an archive's."""
+    """Violated limits of kernels known only from linking, such as an archive's."""
     known = {
         (unit.input, unit.arch, kernel.facts.name)
         for unit in report.units

@@ -1,9 +1,9 @@
-"""Findings against a baseline's entries: which is which.
+"""Match findings to baseline entries.
 
-Both are compared as multisets, so that a second array beside a known one is seen. What says most
-is compared first: the fingerprint in the same file, then in a file that was moved, then the other
-variables of the same kernel, then a kernel that was renamed. What is known of a kernel that is
-still there is no other kernel's, whatever their names share.
+Both are compared as multisets, so that a second array beside a known one is noticed. The strongest
+criterion comes first: the fingerprint in the same file, then in a file that was moved, then other
+variables in the same kernel, then a renamed kernel. An entry for a kernel that still exists never
+matches another kernel, however similar the names.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LAMBDA = re.compile(r"(\{lambda\([^{}]*\))#\d+(?=\})")
 
 
 class Item(Struct, frozen=True):
-    """A finding and where it is.
+    """A finding and its place.
 
-    ``asked_by``: a limit that would decide if the cause were known, in words; else empty.
+    ``asked_by``: a limit that would decide if the cause were known, as text; else empty.
     """
 
     unit: UnitReport
@@ -39,17 +39,17 @@ class Item(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The kernel's."""
+        """The kernel's name."""
         return short_name(self.kernel.facts.demangled)
 
 
 class Matches(Struct, frozen=True):
-    """What was found.
+    """The result of matching.
 
     Attributes:
-        known: findings with the entry that each is.
-        new: findings that no entry is.
-        left: entries that no finding is.
+        known: findings with their entry.
+        new: findings without an entry.
+        left: entries without a finding.
     """
 
     known: tuple[tuple[Item, BaselineEntry], ...]
@@ -65,16 +65,16 @@ def match(
     by_cause: bool,
     movable: Collection[str],
 ) -> Matches:
-    """Pair findings with known ones.
+    """Match findings to entries.
 
     Args:
-        report: that the findings are of.
-        items: the findings that something has to accept.
-        baseline: what is known.
-        by_cause: whether a kernel's findings of one cause are taken for the same whatever their
-            object, because another toolchain saw them.
-        movable: inputs of the baseline whose file is gone: a finding elsewhere may be theirs. What
-            is like that of a file that is still there is a copy.
+        report: that contains the findings.
+        items: findings that something has to accept.
+        baseline: the known findings.
+        by_cause: treat a kernel's findings of one cause as the same whatever their object, because
+            another toolchain reported them.
+        movable: inputs in the baseline whose file is gone: findings elsewhere may be theirs. A
+            finding like one in a file that still exists is a copy.
     """
     matcher = _Matcher(report, items, baseline.findings, movable)
     kernels = {
@@ -95,8 +95,8 @@ def match(
             lambda i: (*_place(i), _kernel(i), i.finding.object, i.finding.bytes),
             lambda e: (*_known(e), e.object, e.bytes) if _is_sized(e) else None,
         )
-        # The same variable, or what has none (a spill is listed at the line that spills most), made
-        # larger or smaller: worse or better, and neither new nor gone.
+        # The same variable with another size (or a finding without a variable: a spill is listed at
+        # the line that spills most). It is worse or better, neither new nor gone.
         matcher.pair(
             lambda i: (*_place(i), _kernel(i), i.finding.object),
             lambda e: (*_known(e), e.object) if e.object is not None or _is_sized(e) else None,
@@ -106,7 +106,7 @@ def match(
             lambda i: (*_place(i), _kernel(i), i.finding.bytes) if i.finding.object else None,
             lambda e: (*_known(e), e.bytes) if e.object and _is_sized(e) else None,
         )
-        # And so in a file that was moved as well.
+        # The same, in a file that was also moved.
         matcher.pair(
             lambda i: (*_place(i)[1:], _kernel(i), i.finding.bytes) if i.finding.object else None,
             lambda e: (
@@ -125,7 +125,7 @@ def match(
             lambda e: (*_known(e)[1:], e.object) if e.input in movable else None,
         )
 
-    # An instance with a lambda: compilers number those of a function in their order.
+    # An instance with a lambda: compilers number the lambdas of a function in order.
     matcher.pair(
         lambda i: (*_place(i), _unnumbered(i.name), i.finding.object, i.finding.bytes),
         lambda e: (
@@ -134,7 +134,8 @@ def match(
             else None
         ),
     )
-    # A renamed kernel: the instance with the same arguments, then another of the same template.
+    # A renamed kernel: first the instance with the same arguments, then another of the same
+    # template.
     for alike in (template_arguments, template_name, _any):
         matcher.pair(
             functools.partial(_of_renamed, alike), functools.partial(_was_renamed, alike, kernels)
@@ -147,9 +148,9 @@ def match(
 def paired(
     baseline: Baseline, report: Report
 ) -> tuple[tuple[tuple[BaselineEntry, BaselineEntry | None], ...], tuple[BaselineEntry, ...]]:
-    """Each finding of a report as an entry, with the one that a baseline has of it, or None.
+    """Each finding of a report as an entry, with its baseline entry or None.
 
-    Also the entries of the baseline that the report has nothing of.
+    Also the baseline entries that match nothing in the report.
     """
     by_cause = is_by_others(baseline, report)
     found = match(report, items_of(report), baseline, by_cause=by_cause, movable=())
@@ -161,7 +162,7 @@ def paired(
 
 
 def items_of(report: Report) -> tuple[Item, ...]:
-    """The findings of a report that may fail a gate."""
+    """The findings in a report that may fail the gate."""
     return tuple(
         Item(unit, kernel, finding)
         for unit in report.units
@@ -172,7 +173,7 @@ def items_of(report: Report) -> tuple[Item, ...]:
 
 
 def is_by_others(baseline: Baseline, report: Report) -> bool:
-    """Whether tools of other versions showed what a baseline holds than made a report."""
+    """Whether the baseline was made with other tool versions than the report."""
     return any(
         baseline.toolchain.get(name, version) != version
         for name, version in toolchain_of(report).items()
@@ -198,7 +199,7 @@ def _of_renamed(alike: Callable[[str], str], item: Item) -> Hashable:
 def _was_renamed(
     alike: Callable[[str], str], kernels: Collection[Hashable], entry: BaselineEntry
 ) -> Hashable | None:
-    """The same of an entry whose kernel is not there any more."""
+    """As for an item, for an entry whose kernel no longer exists."""
     file, arch, cause, name = _known(entry)
     if (file, arch, name) in kernels or not _is_sized(entry):
         return None
@@ -206,7 +207,7 @@ def _was_renamed(
 
 
 def _unnumbered(name: str) -> str | None:
-    """A kernel's name without the numbers of lambdas, or None where it has none."""
+    """A kernel's name without the numbers of lambdas, or None if it has none."""
     found, times = _LAMBDA.subn(r"\1", lasting_name(name))
     return found if times else None
 
@@ -217,22 +218,22 @@ def _any(name: str) -> str:
 
 
 def _known(entry: BaselineEntry) -> tuple[Hashable, ...]:
-    """Place and kernel of an entry, as `_place` and `_kernel` give those of an item."""
+    """The place and kernel of an entry, as `_place` and `_kernel` return them for an item."""
     return without_hashes(entry.input), entry.arch, entry.cause, lasting_name(entry.kernel)
 
 
 def _is_sized(entry: BaselineEntry) -> bool:
-    """Whether equal bytes say that a finding is the same: an ``alloca`` may take more at run time.
+    """Whether equal bytes identify a finding; not for ``alloca``, which may take more at run time.
 
-    Its fingerprint has what computes the size.
+    Its fingerprint includes what computes the size.
     """
     return entry.cause != "alloca"
 
 
 def inexact(report: Report, pairs: Iterable[tuple[Item, BaselineEntry]]) -> list[str]:
-    """Names that several kernels of a file share, where entries without a symbol accept findings.
+    """Names shared by several kernels in a file, where entries without a symbol accept findings.
 
-    Which of the kernels such an entry is of, nobody knows.
+    It is unknown which of the kernels such an entry belongs to.
     """
     named: dict[Hashable, set[str]] = defaultdict(set)
     for unit in report.units:
@@ -250,16 +251,16 @@ def inexact(report: Report, pairs: Iterable[tuple[Item, BaselineEntry]]) -> list
 
 @functools.lru_cache(maxsize=1 << 16)
 def _signature(symbol: str) -> str:
-    """What is left of a mangled name when an edit elsewhere in the file cannot change it.
+    """The part of a mangled name that no edit elsewhere in the file changes.
 
-    Lambdas and what Numba compiles are numbered in their order, ptxas's copies of functions too.
+    Lambdas, functions compiled by Numba, and ptxas's function copies are numbered in order.
     """
     spelled = demangle(original_name(lasting_name(symbol)))
     return ABI_TAG.sub("", _LAMBDA.sub(r"\1", spelled))
 
 
 class _Matcher:
-    """Items and entries that are not paired yet, and the pairs."""
+    """The items and entries not yet paired, and the pairs."""
 
     def __init__(
         self,
@@ -284,7 +285,7 @@ class _Matcher:
         key_of_item: Callable[[Item], Hashable | None],
         key_of_entry: Callable[[BaselineEntry], Hashable | None],
     ) -> None:
-        """Pair what has the same key: in the same kernel, then where an entry's is not there."""
+        """Pair items and entries with equal keys: in one kernel, then where the entry's is gone."""
 
         def of_kernel(entry: BaselineEntry) -> Hashable | None:
             key = key_of_entry(entry)
@@ -294,7 +295,7 @@ class _Matcher:
         self._pair(key_of_item, lambda e: None if self._is_there(e) else key_of_entry(e))
 
     def _is_there(self, entry: BaselineEntry) -> bool:
-        """Whether the report has the entry's kernel: in any file, where its own is gone."""
+        """Whether the report has the entry's kernel: in any file, if its own is gone."""
         if entry.symbol is None:
             return False
         file = None if entry.input in self._movable else without_hashes(entry.input)
@@ -305,7 +306,7 @@ class _Matcher:
         key_of_item: Callable[[Item], Hashable | None],
         key_of_entry: Callable[[BaselineEntry], Hashable | None],
     ) -> None:
-        """Pair what has the same key, equal bytes first; what has no key (None) stays."""
+        """Pair items and entries with equal keys, equal bytes first; a key of None never pairs."""
         waiting: dict[Hashable, list[BaselineEntry]] = defaultdict(list)
         rest: list[BaselineEntry] = []
         for entry in self.entries:
@@ -321,7 +322,7 @@ class _Matcher:
                 candidates.remove(same)
                 self.known.append((item, same))
         self.items = []
-        # The smallest ones first, so that what is over is the largest, which is likeliest new.
+        # Smallest first, so that the surplus is the largest, which is most likely new.
         for candidates in waiting.values():
             candidates.sort(key=lambda entry: entry.bytes)
         for item in sorted(open_items, key=lambda item: item.finding.bytes):

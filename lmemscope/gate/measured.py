@@ -1,4 +1,4 @@
-"""A limit on local memory's share of what kernels moved, as measured on a GPU."""
+"""Check measured traffic against a limit on local memory's share."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lmemscope.model import (
 def with_measured(
     result: GateResult, found: Measurement, name: str, most: float, kernels: Sequence[str]
 ) -> GateResult:
-    """The gate's answer, with the kernels that move more local memory than they may.
+    """The gate's answer, extended by kernels that exceed the limit on measured local memory.
 
     Args:
-        result: of all the rest.
+        result: the answer so far.
         found: the measurement.
         name: of its file.
-        most: the largest share of a kernel's traffic in L1, from 0 to 1.
-        kernels: globs over those that the gate is asked about; none means all.
+        most: the largest share of a kernel's L1 traffic, from 0 to 1.
+        kernels: globs over the kernels to check; none means all.
     """
     asked = [one for one in found.kernels if matches(kernels, one.name, one.demangled)]
     failures = (*result.failures, *_failures(asked, most))
@@ -70,9 +70,9 @@ def _largest(kernel: MeasuredKernel) -> str:
 
 def _missing(kernels: Sequence[MeasuredKernel], name: str) -> Iterator[MissingEvidence]:
     if not kernels:
-        yield MissingEvidence(None, "measure", f"{name} has no kernel that is asked for")
+        yield MissingEvidence(None, "measure", f"{name} has none of the requested kernels")
     for one in kernels:
-        # A kernel without any access of L1 has no share of it.
+        # A kernel that never accesses L1 has no share.
         if one.local_share is None and one.traffic.sectors != 0:
             reason = f"{name} has no counters of {one.demangled}"
             yield MissingEvidence(one.input, "measure", reason)

@@ -1,7 +1,7 @@
-"""Where the paths of a baseline start: a gate that is run elsewhere must mean the same files.
+"""Convert baseline paths, so that a gate run in another directory refers to the same files.
 
-The file holds paths relative to a directory of the project, so that it does not depend on where
-somebody stands; in a comparison they are spelled as the report spells them.
+The file's paths are relative to a directory of the project, not to the working directory. For a
+comparison they are spelled as in the report.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from lmemscope.model import STANDARD_INPUT, Baseline, InputId, Report, respelled
 
 
 def as_written(baseline: Baseline, directory: str) -> Baseline:
-    """A baseline with the paths that its file holds.
+    """A baseline with paths as stored in its file.
 
     Args:
-        baseline: its paths start from the working directory.
-        directory: that the file's paths start from, absolute; those below it become relative, also
-            where links lead there.
+        baseline: its paths are relative to the working directory.
+        directory: absolute base directory of the file's paths; paths below it become relative, also
+            if links lead there.
     """
 
     def written(path: str) -> str:
@@ -33,11 +33,11 @@ def as_written(baseline: Baseline, directory: str) -> Baseline:
 
 
 def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
-    """A baseline with the paths as a report spells them, else from the working directory.
+    """A baseline with paths as in a report, else relative to the working directory.
 
     Args:
-        baseline: as it was read.
-        directory: that the file's paths start from, absolute.
+        baseline: as read.
+        directory: absolute base directory of the file's paths.
         report: that it is compared with.
     """
     spelled: dict[str, str] = {}
@@ -55,7 +55,7 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
         other = linked.get(os.path.realpath(own))
         if own in spelled:
             return spelled[own]
-        # What the baseline knows under the report's name too is not known twice.
+        # A file that the baseline also lists under the report's name is not listed twice.
         if other is not None and os.path.abspath(other) not in known:
             return other
         return path if os.path.isabs(path) else os.path.relpath(own)

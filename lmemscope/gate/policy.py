@@ -1,4 +1,4 @@
-"""What a project allows in comments of its sources; the rest is in its configuration."""
+"""Read a project's allowances and expectations from source comments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lmemscope.model import (
 )
 
 WORDS = ("allow", "expect", "instantiate", DEPTH)
-"""What a comment may say."""
+"""The keywords of comments."""
 
 _ALLOW = re.compile(
     r'(?P<cause>[\w-]+)(?:\s+(?P<bytes>[0-9]+))?\s+"(?P<reason>[^"]+)"'
@@ -29,10 +29,10 @@ _ALLOW = re.compile(
 
 
 def from_sources(units: Sequence[UnitReport]) -> tuple[Allowance, ...]:
-    """``// lmemscope: allow CAUSE BYTES "reason" until DATE`` comments.
+    """Allowances in ``// lmemscope: allow CAUSE BYTES "reason" until DATE`` comments.
 
     Raises:
-        UsageError: a comment that cannot be read, named with its line.
+        UsageError: a comment cannot be parsed; the message names its line.
     """
     found: dict[tuple[str, int], Allowance] = {}
     for unit in units:
@@ -44,17 +44,17 @@ def from_sources(units: Sequence[UnitReport]) -> tuple[Allowance, ...]:
 
 
 def file_of(directive: KernelDirective, unit: UnitReport) -> str:
-    """The file that holds a comment: the unit's own, or a header that many units include."""
+    """The file that contains a comment: the unit's own, or a header that many units include."""
     return unit.input if directive.file is None else directive.file
 
 
 def speaks_of(comment: SourceComment, unit: UnitReport, kernel: KernelReport) -> bool:
-    """Whether a comment speaks of a kernel of a unit, which holds or includes its file."""
+    """Whether a comment applies to a kernel of a unit that contains or includes its file."""
     return any(holds_for(directive, unit, kernel) for directive in _same(comment, unit))
 
 
 def doubt_of(comment: SourceComment, units: Sequence[UnitReport]) -> str:
-    """Why it cannot be told of which kernel a comment speaks, in any of the units; else empty."""
+    """Why it is unclear in some unit which kernel a comment refers to; empty if it is clear."""
     doubts = (
         doubt(directive, unit)
         for unit in units
@@ -75,14 +75,15 @@ def _same(comment: SourceComment, unit: UnitReport) -> Iterator[KernelDirective]
 
 
 def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) -> None:
-    """Refuse comments that nobody understands: what a reader takes for a rule must be one.
+    """Reject comments that have no effect: what looks like a rule must be one.
 
     Args:
         units: of the report.
-        every_kernel: no kernel of what was compiled was kept out of the report.
+        every_kernel: whether no compiled kernel was left out of the report.
 
     Raises:
-        UsageError: a comment has no known word, or speaks of no kernel; named with its line.
+        UsageError: a comment's keyword is unknown, or it refers to no kernel; the message names its
+            line.
     """
     for unit in units:
         for directive in unit.directives:
@@ -93,10 +94,10 @@ def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) 
                 raise UsageError(
                     "policy",
                     f"{place}: not a word of lmemscope's: {directive.word or '(none)'}",
-                    hint=f"{meant}there are {', '.join(WORDS)}",
+                    hint=f"{meant}known keywords: {', '.join(WORDS)}",
                 )
             if directive.word == DEPTH:
-                continue  # It speaks of functions, by name.
+                continue  # it names functions, not a kernel
             if not directive.kernel:
                 raise UsageError(
                     "policy",
@@ -124,8 +125,8 @@ def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) 
 def _is_of_no_kernel(
     directive: KernelDirective, unit: UnitReport, units: Sequence[UnitReport]
 ) -> bool:
-    """Whether every unit that has the comment was compiled, and none has a kernel for it."""
-    # Ways to compile a file, `a.cu[1]` and on, need not all have the kernel.
+    """Whether every unit with the comment was compiled, and none has a kernel for it."""
+    # A variant of a file, such as `a.cu[1]`, need not contain the kernel.
     file = InputId.parse(file_of(directive, unit)).file
     return not any(
         one.failure is not None or any(holds_for(other, one, kernel) for kernel in one.kernels)

@@ -1,6 +1,6 @@
-"""Which CUDA toolkits a limit or an allowance is for: `>=13.1,<14`, as Python writes versions.
+"""Match CUDA toolkit versions in limits and allowances: `>=13.1,<14`, in Python's syntax.
 
-What ptxas allocates differs between toolkits, so that a figure is one toolkit's.
+ptxas allocates differently in each toolkit, so figures belong to one toolkit.
 (https://packaging.python.org/en/latest/specifications/version-specifiers/)
 """
 
@@ -14,11 +14,11 @@ from packaging.version import InvalidVersion, Version
 from lmemscope.model import Tool
 
 _TOOLS = ("ptxas", "nvrtc", "nvcc", "nvlink")
-"""Whose version counts, the first that is known: ptxas makes the machine code."""
+"""Tools whose version counts, first known one first: ptxas makes the machine code."""
 
 
 def toolkit_of(tools: Iterable[Tool]) -> Version | None:
-    """The version of the toolkit that some tools are of; None where none says it."""
+    """The version of the toolkit that the tools belong to; None if unknown."""
     known = {tool.name: tool.version for tool in tools if tool.version is not None}
     for name in _TOOLS:
         try:
@@ -29,11 +29,11 @@ def toolkit_of(tools: Iterable[Tool]) -> Version | None:
 
 
 def is_within(versions: str | None, toolkit: Version | None) -> bool | None:
-    """Whether a toolkit is one of some; None where it is not known.
+    """Whether a toolkit version matches a specifier; None if the version is unknown.
 
     Args:
-        versions: a specifier, checked; None for every toolkit.
-        toolkit: as of `toolkit_of`.
+        versions: a valid specifier; None matches every toolkit.
+        toolkit: from `toolkit_of`.
     """
     if versions is None:
         return True

@@ -1,1 +1,1 @@
-"""From a unit to its artefacts, and the store that keeps them."""
+"""Turn a unit into artefacts (PTX, ptxas report, cubin), and store them for later runs."""

@@ -1,13 +1,13 @@
-"""A unit's report as an earlier run drew it up from the same bytes by the same code.
+"""Store and look up the `UnitReport` that an earlier run made from the same bytes and code.
 
-It lies in the store beside the compilers' outputs, under the same key, and is found by what was
-wanted and by a digest of this package's own code. An analysis also reads lines of the files that
-the machine code names, whichever those are, and asks which of the project's sources hold a word.
-Both are noted with the report: a file that has other contents since, or another answer, makes it a
-miss. Any other edit in the project does not.
+It is stored beside the compilers' outputs, under the same key, and identified by what was requested
+and by a digest of this package's own code. An analysis also reads lines of the files that the
+machine code names, and asks which of the project's sources contain a word. Both are recorded with
+the report: it is a miss if such a file has changed or such a question has another answer. Other
+edits in the project do not matter.
 
-The units of another revision, which is written out to a directory of its own, are looked up as if
-they lay in the working tree (`Moved`).
+Units of another revision, which is checked out to a directory of its own, are looked up under their
+working-tree paths (`Moved`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from lmemscope.sources import includes
 from lmemscope.sources.headers import name_that_decides
 
 Mentioning = Callable[[str, str], tuple[str, ...]]
-"""Which sources of the project around a file hold a word."""
+"""Finds the sources of the project around a file that contain a word."""
 
 _PACKAGE = os.path.join(os.path.dirname(__file__), os.pardir)
 
 
 def slot_of(unit: Unit, wanted: Wanted) -> Slot | None:
-    """The unit's place in the store, or None where it has none: see `store.slot_for`.
+    """The unit's place in the store, or None if it has none: see `store.slot_for`.
 
-    What has no source of its own to take a digest of, such as an excerpt of a log, has none either.
+    An input without a source file to digest, such as an excerpt of a log, has none.
     """
     if unit.excerpt is not None:
         return None
@@ -46,22 +46,22 @@ def slot_of(unit: Unit, wanted: Wanted) -> Slot | None:
 
 
 _KEYED = frozenset({"nvrtc", "nvcc", "ptx"})
-"""The routes whose results follow from a unit's key."""
+"""Routes whose results depend only on what the unit's key covers."""
 
 
 def lowered(unit: Unit, wanted: Wanted, along: Along | None = None) -> Artifacts:
-    """A unit's artefacts; one of another revision is kept as if it lay in the working tree.
+    """A unit's artefacts; those of another revision are stored under working-tree paths.
 
     Args:
-        unit, wanted: what to compile, and where it is kept.
+        unit, wanted: what to compile, and where it is stored.
         along: what to do while a compiler runs.
 
     Raises:
-        LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
+        LmemscopeError: the unit cannot be read, or a compiler is missing or rejects it.
     """
     if wanted.moved is None:
         return lower(unit, wanted.cache, along)
-    # It is compiled under another name than its build gives it.
+    # The file is compiled under another name than in its build.
     elsewhere = replace(unit, is_named_as_built=False)
     artifacts = lower(elsewhere, wanted.cache, along)
     if artifacts.frontend not in _KEYED:
@@ -75,11 +75,11 @@ class _Kept(Struct, frozen=True):
     """A stored report.
 
     Attributes:
-        report: as it was drawn up.
-        read: files whose lines it was drawn up from, each with a digest of its contents; None for
-            one that could not be read.
-        asked: which of the project's sources hold a word: the file that the project is around, the
-            word, and the answer.
+        report: the report.
+        read: files whose lines the analysis read, with digests of their contents; None for one that
+            could not be read.
+        asked: which sources contain a word: the file whose project was searched, the word, and the
+            answer.
     """
 
     report: UnitReport
@@ -93,9 +93,9 @@ def known_report(
     """The report that `keep_report` stored for this unit, or None.
 
     Args:
-        slot: as `slot_of` gives it.
-        unit, wanted: what is asked for.
-        mentioning: asks the project as it is now.
+        slot: from `slot_of`.
+        unit, wanted: what is requested.
+        mentioning: searches the project as it is now.
     """
     kept = _load(slot, unit, wanted, mentioning)
     return replace(kept.report, cached=True) if kept is not None else None
@@ -104,7 +104,7 @@ def known_report(
 def known_of_less(
     slot: Slot | None, unit: Unit, less: Wanted, mentioning: Mentioning
 ) -> tuple[UnitReport, set[str], dict[tuple[str, str], tuple[str, ...]]] | None:
-    """As `known_report`, to be completed and kept for who wants more.
+    """As `known_report`, for a smaller request, to be completed and stored again.
 
     Returns:
         The report, the files that it read, and what it asked, as `keep_report` takes them.
@@ -117,14 +117,14 @@ def known_of_less(
 
 
 def _load(slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning) -> _Kept | None:
-    """A stored report, if all that it follows from is as it was."""
+    """A stored report, if nothing that it depends on has changed."""
     found = slot.load(_stage(unit, wanted), _Kept) if slot is not None else None
     if found is None:
         return None
     kept, moved = found[0], wanted.moved
     read = kept.read
     if moved is not None:
-        # The revision's files are what this analysis would look into.
+        # This analysis reads the revision's files, not those of the working tree.
         read = tuple((_in_tree(file, moved), digest) for file, digest in read)
         kept = _renamed(kept, moved.live, moved.tree)
     if any(_digest(file) != digest for file, digest in read):
@@ -145,11 +145,12 @@ def keep_report(
     """Store a unit's report for the next run.
 
     Args:
-        slot: as `slot_of` gives it.
-        unit, wanted: what was asked for.
+        slot: from `slot_of`.
+        unit, wanted: what was requested.
         report: to store.
-        read: files whose lines it was drawn up from.
-        asked: which sources hold a word, by the file that the project is around, and the word.
+        read: files whose lines the analysis read.
+        asked: sources that contain a word, keyed by the file whose project was searched and the
+            word.
     """
     kept = _Kept(
         report,
@@ -162,20 +163,20 @@ def keep_report(
 
 
 def _in_tree(file: str, moved: Moved) -> str:
-    """A file of the working tree in the revision's place, unless only the build knows it."""
+    """Map a working-tree file into the checkout, unless only the build knows it."""
     there = moved.tree + file[len(moved.live) :]
     return there if file.startswith(moved.live + os.sep) and os.path.lexists(there) else file
 
 
 def _renamed(kept: _Kept, old: str, new: str) -> _Kept:
-    """The same with a directory's name in the place of another's."""
+    """The record with one directory name replaced by another."""
     before, after = (codec.encode(one + os.sep)[1:-1] for one in (old, new))
     return codec.decode(codec.encode(kept).replace(before, after), _Kept)
 
 
 def _stage(unit: Unit, wanted: Wanted) -> str:
-    """The entry's name within the slot: what was wanted, of which name, from where, by whom."""
-    # Where a tool reported relative paths, the report was resolved against the directory.
+    """The entry's name in the slot: a digest of the request, unit name, directory and own code."""
+    # Relative paths reported by a tool were resolved against the working directory.
     here, moved = os.getcwd(), wanted.moved
     asked = (
         unit.input,
@@ -196,7 +197,7 @@ def _digest(file: str) -> str | None:
 
 @functools.cache
 def own_code() -> str:
-    """A digest of this package's files: other code may conclude otherwise."""
+    """A digest of this package's files: other code may reach other conclusions."""
     digest = hashlib.sha256()
     for root, directories, names in os.walk(_PACKAGE):
         directories[:] = sorted(name for name in directories if name != "__pycache__")

@@ -1,4 +1,4 @@
-"""Host objects, libraries, programs, archives and packages: the images inside, one by one."""
+"""Walk objects, libraries, executables, archives and packages, and yield the images inside."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from lmemscope.sources.python_words import may_hold_kernels
 
 @dataclass(frozen=True)
 class EmbeddedPtx:
-    """A PTX text inside a file; unpacked when it is asked for.
+    """PTX text inside a file, decompressed on demand.
 
     Attributes:
-        entry: where it lies.
-        budget: what may still be unpacked of the input.
+        entry: its location.
+        budget: how many bytes may still be decompressed from the input.
     """
 
     entry: Entry
@@ -43,7 +43,7 @@ class EmbeddedPtx:
 
     @cached_property
     def text(self) -> bytes:
-        """The text.
+        """The PTX text.
 
         Raises:
             FormatError: it is damaged.
@@ -52,7 +52,7 @@ class EmbeddedPtx:
 
     @cached_property
     def parts(self) -> PtxParts:
-        """Its functions."""
+        """The text split into its functions."""
         return PtxParts(self.text)
 
 
@@ -62,13 +62,13 @@ class Image:
 
     Attributes:
         path: of the file within the input; empty for the input itself.
-        entry: where it lies; of PTX, what its fat binary says of it.
-        data: of a cubin, its bytes; empty for PTX.
-        ptx: all PTX of the same fat binary, which is of the same translation unit.
-        cubins: numbers of the architectures that the fat binary has machine code for.
-        problem: why the bytes, or what follows in this file, cannot be read; else None.
-        unread: what the file may hold that is not read, in words; else None.
-        number: place in the input: of the package's member, and of what that holds.
+        entry: its location; for PTX, its fat binary header.
+        data: the bytes of a cubin; empty for PTX.
+        ptx: all PTX in the same fat binary, which comes from the same translation unit.
+        cubins: numbers of the architectures for which the fat binary has machine code.
+        problem: why the bytes, or the rest of this file, cannot be read; else None.
+        unread: a description of possible contents that are not read; else None.
+        number: position in the input: of the package's member, then of the image within it.
     """
 
     path: str
@@ -82,20 +82,20 @@ class Image:
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """None: a directory stands for them only where it holds no other input."""
+    """None: a directory includes them only if it contains no other input."""
     del path, beside
     return False
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
-    """One unit for all images: its file is read once, whatever architectures are asked for."""
+    """One unit for all images: the file is read once, whatever architectures are requested."""
     frontend = "auto" if asked.frontend == "both" else asked.frontend
     archs = " ".join(asked.archs) if asked.explicit else ""
     return Expansion((replace(unit, arch=archs, frontend=frontend),))
 
 
 def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
-    """Refuse: such a file stands for many images, and no compiler made all of them at once.
+    """Always fails: such a file holds many images, and no single compilation made them all.
 
     Raises:
         InputError: always.
@@ -109,11 +109,11 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
 
 
 def images(unit: Unit, share: Share = ALL_IMAGES) -> Iterator[Image]:
-    """The images of a unit's file, in its order; what cannot be read is among them as a problem.
+    """The images in a unit's file, in order; unreadable ones are included with their problem.
 
     Args:
         unit: the binary.
-        share: which of them; the others are only counted, also for what the file may unpack to.
+        share: which images to read; the others are counted, also towards the decompression limit.
 
     Raises:
         InputError: the file cannot be opened.
@@ -138,7 +138,7 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
         if kind_of_head(head) == "zip":
             yield _unpacked(read_zip(stream, budget, balance=balance), budget, balance)
             return
-        # Mapped, for most bytes of a library are not device code and are never read.
+        # Memory-mapped: most of a library's bytes are not device code and are never read.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
         yield _unpacked(read_images(memoryview(data), budget), budget, balance)
 
@@ -150,7 +150,7 @@ def _unpacked(files: Iterator[Images], budget: Budget, balance: Balance) -> Iter
             member, number = file.member, 0
         yield from _of_file(file, budget, balance, number)
         number += len(file.entries) + 1
-        del file  # before the next one is read
+        del file  # free it before reading the next
 
 
 def _of_file(file: Images, budget: Budget, balance: Balance, before: int) -> Iterator[Image]:
@@ -161,7 +161,7 @@ def _of_file(file: Images, budget: Budget, balance: Balance, before: int) -> Ite
         for entry in fatbin:
             number += 1
             if not (file.is_alone or balance.is_own(entry.size)):
-                with suppress(FormatError):  # whose it is says so
+                with suppress(FormatError):  # reported where the image is read
                     if entry.kind == "cubin":
                         reserve(entry, budget)
                 continue
@@ -181,7 +181,7 @@ def _of_file(file: Images, budget: Budget, balance: Balance, before: int) -> Ite
 
 
 def _unread(file: Images) -> str | None:
-    """What a file of a package may hold that nothing here reads, or None."""
+    """A description of what a package's file may contain that is not read here, or None."""
     if file.packed:
         return "an archive that is not unpacked"
     if file.text is None:

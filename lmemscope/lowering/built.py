@@ -1,12 +1,12 @@
-"""The artefacts of a unit as its build has made them: machine code and PTX out of its object.
+"""Use a unit's machine code and PTX from the object file of its build, instead of compiling.
 
-They stand for a compilation only where that would make the same: an object of another toolkit does
-not tell what a report holds. One without PTX, as of ``CMAKE_CUDA_ARCHITECTURES=90-real``, tells all
-but what PTX declares, which is not known then.
+An object replaces compilation only if compiling would give the same result: one built by another
+toolkit is not used. An object without PTX (``CMAKE_CUDA_ARCHITECTURES=90-real``) gives everything
+except what PTX declares, which is then unknown.
 
-Causes, names and lines of local memory take PTX with line information, which the front end has to
-make, and the machine code of the kernels that use it, which says which line each access is from.
-All other machine code is the build's.
+Causes, names and lines of local memory require PTX with line information, which the front end must
+produce, and the machine code of the kernels that use it, to map each access to a line. All other
+machine code is the build's.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ _TARGET = re.compile(rb"^\.target[ \t]+(sm_\d+[af]?)", re.MULTILINE)
 _BEGINNING = 4096
 _LOCAL = b".local"
 _OURS = frozenset(("-ptx", "-lineinfo", "-v"))
-"""Options that ask for what an object does not hold."""
+"""Options that request output which an object does not contain."""
 
 
 class BuiltCode(Struct, frozen=True):
-    """What an object holds of a unit.
+    """A unit's contents in an object file.
 
     Attributes:
         unit: CUDA C++.
         cubin: for the unit's architecture.
-        ptx: that it was made of, or None.
+        ptx: the PTX it was assembled from, or None.
         text, source: of the unit's file.
-        tools: nvcc and ptxas, of the version that made it.
+        tools: the versions of nvcc and ptxas that built it.
         using: mangled names of the kernels whose machine code uses local memory.
-        unmade: kernels that the source defines and the object lacks, as under an ``#ifdef``.
+        unmade: kernels defined in the source but absent from the object, for example under
+            ``#ifdef``.
     """
 
     unit: Unit
@@ -60,11 +61,11 @@ class BuiltCode(Struct, frozen=True):
 
     @property
     def is_without_local(self) -> bool:
-        """Whether neither machine code nor PTX has anything in local memory."""
+        """Whether neither the machine code nor the PTX uses local memory."""
         return not self.using and (self.ptx is None or _LOCAL not in self.ptx)
 
     def artifacts(self) -> Artifacts:
-        """What the object holds, without lines of local memory."""
+        """The object's artefacts, without line information for local memory."""
         unit = self.unit
         toolchain = Toolchain(unit.toolkit).of_nvcc()
         flags = (
@@ -85,10 +86,10 @@ class BuiltCode(Struct, frozen=True):
         return self._with_gaps(replace(artifacts, gaps=_unmade(self.unmade)))
 
     def slot(self, compiled: Slot | None) -> Slot | None:
-        """Where what is made beside this object is stored.
+        """Where output compiled to explain this object is stored.
 
         Args:
-            compiled: where a compilation of the unit is.
+            compiled: the slot of an ordinary compilation of the unit.
         """
         if compiled is None:
             return None
@@ -96,17 +97,17 @@ class BuiltCode(Struct, frozen=True):
         return slot_by(compiled.directory, compiled.key, digest)
 
     def explained(self, slot: Slot | None, along: Along) -> Artifacts | None:
-        """The object's machine code with the PTX, and the lines, of its local memory.
+        """The object's machine code, with PTX and lines for its local memory.
 
         Args:
-            slot: as `slot` gives it.
+            slot: as `slot` returns it.
             along: what to do while a compiler runs.
 
         Returns:
-            None where the PTX or machine code that is made now is not the object's.
+            None if the PTX or machine code compiled now differs from the object's.
 
         Raises:
-            LmemscopeError: a compiler is missing or refuses the unit.
+            LmemscopeError: a compiler is missing or rejects the unit.
         """
         made = kept(
             self.unit,
@@ -124,7 +125,7 @@ class BuiltCode(Struct, frozen=True):
         return self._with_gaps(artifacts)
 
     def _is_made_of(self, ptx: bytes | None) -> bool:
-        """Whether PTX has in local memory what the object's has, where that is held."""
+        """Whether PTX uses local memory exactly as the object's PTX does, if the object has any."""
         return self.ptx is None or (ptx is not None and _of_local(ptx) == _of_local(self.ptx))
 
     def _with_gaps(self, artifacts: Artifacts) -> Artifacts:
@@ -133,12 +134,12 @@ class BuiltCode(Struct, frozen=True):
 
 
 def code_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> BuiltCode | str:
-    """What a build has made of a unit; else why the unit is compiled.
+    """A unit's contents in its build's object, or the reason why the unit must be compiled.
 
     Args:
         unit: CUDA C++.
         path: of the object.
-        facts_only: whether nobody asks for causes, names and lines of local memory.
+        facts_only: whether causes, names and lines of local memory are not needed.
 
     Raises:
         LmemscopeError: the object or the source cannot be read, or a tool is missing.
@@ -163,17 +164,17 @@ def code_of_object(unit: Unit, path: str, *, facts_only: bool = False) -> BuiltC
 
 
 def _of_local(ptx: bytes) -> list[bytes]:
-    """What PTX declares in local memory and how it is accessed there, in order.
+    """The declarations of and accesses to local memory in PTX, in order.
 
-    Objects hold their PTX with other blanks.
+    Whitespace is ignored: PTX in objects is formatted differently.
     """
     return [b" ".join(line.split()) for line in ptx.splitlines() if _LOCAL in line]
 
 
 def _is_equal(cubin: Cubin, again: Cubin, name: str) -> bool:
-    """Whether a kernel's code has the registers, the frame and the accesses of another, in place.
+    """Whether two builds of a kernel have the same registers, frame and local memory accesses.
 
-    Other kernels of the module decide where it keeps addresses.
+    Other instructions may differ: addresses depend on the module's other kernels.
     """
     if name not in again.records:
         return False
@@ -186,17 +187,19 @@ def _shape(function: CubinFunction) -> tuple[object, ...]:
 
 
 def _unmade(names: Sequence[str]) -> tuple[Gap, ...]:
-    """That a build makes nothing of kernels that its source defines."""
+    """Gaps for kernels that the source defines but the build does not compile."""
     if not names:
         return ()
     return (Gap("kernels", f"not in the build's object: {listed(list(names))}", "note"),)
 
 
 def _of_architecture(unit: Unit, path: str) -> tuple[Cubin | None, bytes | None]:
-    """Machine code for a unit's architecture and the PTX that it was made of, where it is held.
+    """The machine code for a unit's architecture, and the PTX that it was assembled from, if any.
+
+    None and None unless the object has exactly one cubin for the architecture.
 
     Raises:
-        LmemscopeError: the object cannot be read, or holds several.
+        LmemscopeError: the object cannot be read.
     """
     cubins: list[Cubin] = []
     texts: list[bytes] = []

@@ -1,7 +1,7 @@
-"""CUDA C++ files to artefacts: NVRTC first, nvcc where the file holds host code.
+"""Compile CUDA C++ files: with NVRTC first, with nvcc if the file contains host code.
 
-A user's own compile error is never hidden behind the other route: if both refuse, the message is
-nvcc's, which takes more files, and the hint says where NVRTC stopped.
+The fallback never hides the user's own compile error. If both compilers reject the file, the
+message is nvcc's, which accepts more files, and the hint says where NVRTC stopped.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" i
 
 
 def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
-    """Compile a CUDA C++ file: by NVRTC, or by nvcc where it holds host code.
+    """Compile a CUDA C++ file with NVRTC, or with nvcc if it contains host code.
 
     Raises:
-        LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
+        LmemscopeError: it cannot be read, or a compiler is missing or rejects it.
     """
     text, source = read_source(unit)
     artifacts = kept(
@@ -63,10 +63,10 @@ def compile_file(unit: Unit, cache_directory: str | None, along: Along | None = 
 
 
 def read_source(unit: Unit) -> tuple[str, CudaSource]:
-    """The text of a unit, and what it says about itself with its headers.
+    """A unit's text, and its parsed source with headers.
 
     Raises:
-        InputError: it cannot be read, or includes what no compiler is given.
+        InputError: it cannot be read, or includes a file that must not be passed to a compiler.
     """
     text = read_text(unit, "CUDA C++ source")
     source = read_cuda_source(readable(text))
@@ -82,7 +82,7 @@ def read_source(unit: Unit) -> tuple[str, CudaSource]:
 
 
 def gaps_of(unit: Unit, text: str, source: CudaSource, artifacts: Artifacts) -> tuple[Gap, ...]:
-    """What is not known of a unit whichever compiler takes it."""
+    """Gaps that apply to a unit whichever compiler takes it."""
     return (
         *encoding_gaps(unit, text),
         *_name_gaps(unit, artifacts),
@@ -93,8 +93,8 @@ def gaps_of(unit: Unit, text: str, source: CudaSource, artifacts: Artifacts) -> 
 
 
 def _name_gaps(unit: Unit, artifacts: Artifacts) -> tuple[Gap, ...]:
-    """Whether the build may compile other code, because it calls the file otherwise."""
-    # nvcc is given another file where instances are asked for, which includes this one.
+    """A gap if the build compiles the file under another name, which may change the code."""
+    # To instantiate templates, nvcc compiles a generated file that includes this one.
     if unit.is_named_as_built and not artifacts.instantiated:
         return ()
     name = name_that_decides(unit.path, unit.options)
@@ -105,7 +105,7 @@ def _name_gaps(unit: Unit, artifacts: Artifacts) -> tuple[Gap, ...]:
 
 
 def _list_gaps(unit: Unit) -> tuple[Gap, ...]:
-    """Whether the build may compile other code, because it lists architectures unknown here."""
+    """A gap if the build lists architectures that are unknown here, which may change the code."""
     if not unit.one_of_archs or not names_arch_list(closure(unit.path, unit.options).files):
         return ()
     reason = f"{unit.input} asks for {ARCH_LIST}, and which architectures its build lists there"
@@ -113,7 +113,7 @@ def _list_gaps(unit: Unit) -> tuple[Gap, ...]:
 
 
 def _string_gaps(unit: Unit, source: CudaSource) -> Iterator[Gap]:
-    """Device code in strings of a source and its headers, which their program compiles."""
+    """Gaps for device code in string literals, which the program compiles at run time."""
     named = ((os.path.basename(one.path), one.source) for one in source.headers)
     for file, text in ((unit.input, source), *named):
         if text.strings:
@@ -122,7 +122,7 @@ def _string_gaps(unit: Unit, source: CudaSource) -> Iterator[Gap]:
 
 
 def _enclosed_gaps(unit: Unit, source: CudaSource, artifacts: Artifacts) -> Iterator[Gap]:
-    """Kernels in the arguments of a macro that makes no code of them: perhaps a string."""
+    """Gaps for kernels in the arguments of a macro that emits no code for them, as in a string."""
     enclosed = {k.name for k in source.kernels if k.enclosed}
     if not enclosed:
         return
@@ -162,7 +162,7 @@ def _by_route(
     if unit.frontend == "nvrtc":
         return _by_nvrtc(unit, text, source, along)
     refused: LmemscopeError | None = None
-    # For want of a header that it reads, NVRTC is sure to refuse it.
+    # NVRTC is sure to reject a file that includes a missing header.
     headers = Toolchain(unit.toolkit).header_dirs()
     is_refused = refused_for(source, unit.path, unit.options, headers) is not None
     if source.asked is None and not is_refused:
@@ -170,7 +170,7 @@ def _by_route(
         asked = asked or toolkit_names.of_other_version(unit, Toolchain(unit.toolkit))
         source = replace(source, asked=asked)
     if source.asked is not None or is_refused:
-        # NVRTC would refuse the file, or read it otherwise than what the application is made by.
+        # NVRTC would reject the file, or compile it differently from the application.
         try:
             return compile_by_nvcc(unit, source, along)
         except (ToolMissingError, CompileError) as error:
@@ -180,7 +180,7 @@ def _by_route(
     except ToolMissingError as missing:
         if unit.toolkit is None:
             raise
-        # An installation may come without NVRTC; nvcc of the same one is the next best thing.
+        # An installation may lack NVRTC; nvcc from the same toolkit is used instead.
         return _without_nvrtc(unit, source, missing)
     except CompileError as refusal:
         return _after_nvrtc(unit, source, refusal, refused)
@@ -194,13 +194,13 @@ def _of_application(
     artifacts: Artifacts,
     refused: LmemscopeError | None,
 ) -> Artifacts:
-    """What nvcc makes of a file of whose kernels NVRTC makes some only.
+    """Compile with nvcc a file of which NVRTC compiled only some kernels.
 
-    A kernel may stand under a macro that the host compiler or its headers define: it is one of the
-    application's.
+    A kernel guarded by a macro that the host compiler or its headers define belongs to the
+    application.
 
     Args:
-        refused: why nvcc could not compile it, if it was asked to already.
+        refused: nvcc's error if it has already been tried, else None.
     """
     missing = lacking(source, _entries(artifacts))
     if missing and refused is None:
@@ -212,7 +212,7 @@ def _of_application(
         return artifacts
     why = f"it compiles no {missing[0]}" if missing else f"it asks for {source.asked}"
     reason = f"compiled by NVRTC, and {why}: nvcc may make other code, but {refused.message}"
-    # What a macro makes of a name is not known here: such a kernel may well be there.
+    # Names built by macros cannot be compared here: such a kernel may well be present.
     names = {base_name(name) for name in missing}
     is_missing = any(re.search(rf"#\s*define\s+{name}\b", text) is None for name in names)
     is_evidence = is_missing or source.asked is not None
@@ -221,16 +221,16 @@ def _of_application(
 
 
 def _entries(artifacts: Artifacts) -> list[str]:
-    """Mangled names of the kernels in PTX."""
+    """The mangled names of the kernels in the PTX."""
     return _ENTRY.findall((artifacts.ptx or b"").decode("utf-8", "replace"))
 
 
 def lacking(source: CudaSource, kernels: Iterable[str]) -> list[str]:
-    """Kernels that the text defines and that are not among those that were made, templates aside.
+    """Kernels that the text defines but that were not compiled; templates are ignored.
 
     Args:
         source: with its headers.
-        kernels: mangled names of what was made.
+        kernels: mangled names of the compiled kernels.
     """
     made = [demangle(name) for name in kernels]
     every = (*source.kernels, *(k for header in source.headers for k in header.source.kernels))
@@ -251,10 +251,10 @@ def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) ->
 def _after_nvrtc(
     unit: Unit, source: CudaSource, refusal: CompileError, known: LmemscopeError | None
 ) -> Artifacts:
-    """What nvcc makes of a file that NVRTC refused; if it refuses it too, one error for both.
+    """Compile with nvcc a file that NVRTC rejected; if both reject it, raise one combined error.
 
     Args:
-        known: nvcc's error where it was asked first.
+        known: nvcc's error if it was tried first, else None.
     """
     try:
         if known is not None:
@@ -295,8 +295,8 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource, along: Along | None) ->
     except nvrtc.NameExpressionError:
         if not launched and not wished:
             raise
-        # What we read out of the file's launches is a guess, and a header may not be compiled
-        # here; the user's own requests are neither.
+        # Instances inferred from launches are a guess, and a header's may not compile here. What
+        # the user asked for is neither.
         names = asked
         result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain)
         gaps = _not_instantiated(launched, "as launched") if launched else ()
@@ -316,13 +316,13 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource, along: Along | None) ->
 
 
 def _wished(source: CudaSource, asked: Sequence[str]) -> tuple[str, ...]:
-    """What comments in headers ask for: as an explicit instantiation there, in every unit."""
+    """Instances requested by comments in headers; they apply to every unit that includes these."""
     names = dict.fromkeys(name for name, _, _ in source.asked_in_headers)
     return tuple(name for name in names if name not in asked)
 
 
 def _unfulfilled(source: CudaSource, wished: Sequence[str]) -> tuple[Gap, ...]:
-    """Of those that could not be had, where each was asked for."""
+    """Gaps for requested instances that could not be compiled, with the place of the request."""
     return tuple(
         gap
         for name, path, line in source.asked_in_headers
@@ -337,12 +337,12 @@ def _not_instantiated(names: Sequence[str], why: str) -> tuple[Gap, ...]:
 
 
 def instantiations(names: Iterable[str]) -> tuple[str, ...]:
-    """Name expressions as an author would ask for them, for the list of options."""
+    """Name expressions as the user would write them with `--instantiate`, to list as options."""
     return tuple(f"--instantiate={name}" for name in names)
 
 
 def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
-    """Instances that the file launches, and those of its templates that other inputs launch."""
+    """Instances that the file launches, and instances of its templates that other inputs launch."""
     templates = {base_name(kernel.name): kernel.name for kernel in source.template_kernels}
     elsewhere = (
         templates[base_name(name)] + name[name.index("<") :]
@@ -358,17 +358,17 @@ def compile_by_nvcc(
     along: Along | None = None,
     kernels: Collection[str] | None = None,
 ) -> Artifacts:
-    """What nvcc makes of a file, and ptxas of its PTX.
+    """Compile a file to PTX with nvcc, and assemble the PTX with ptxas.
 
     Args:
         unit: to compile.
-        source: what its text says about itself.
+        source: the parsed source.
         along: what to do while a compiler runs.
-        kernels: mangled names of those to assemble, or None for all; without any there is no
+        kernels: mangled names of the kernels to assemble, or None for all; if empty, there is no
             machine code.
 
     Raises:
-        LmemscopeError: a compiler is missing or refuses it.
+        LmemscopeError: a compiler is missing or rejects the unit.
     """
     artifacts, flags = granting_flags(
         unit, lambda granted: _by_plain_nvcc(granted, source, along, kernels)
@@ -378,7 +378,7 @@ def compile_by_nvcc(
 
 
 def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[str, ...]]:
-    """Run nvcc, once more with each experimental flag that a refusal asks for."""
+    """Run nvcc; on an error that asks for an experimental flag, add the flag and run it again."""
     granted: list[str] = []
     while True:
         more = (*unit.options.nvcc_args, *granted)
@@ -448,7 +448,7 @@ def _by_plain_nvcc(
 
 
 def _requested_instantiations(unit: Unit, source: CudaSource) -> tuple[str, ...]:
-    """Name expressions from flags and directives; other files' flags are left out."""
+    """Name expressions from flags and comments, without the flags meant for other files."""
     defined = {base_name(kernel.name) for kernel in source.kernels}
     flagged = tuple(
         name
@@ -459,5 +459,5 @@ def _requested_instantiations(unit: Unit, source: CudaSource) -> tuple[str, ...]
 
 
 def _is_about_host(refusal: LmemscopeError, source: CudaSource) -> bool:
-    """Whether NVRTC's refusal is, or may well be, about host code."""
+    """Whether NVRTC's error is, or probably is, about host code."""
     return source.has_host_code or any(sign in (refusal.log or "") for sign in _HOST_SIGNS)

@@ -1,4 +1,4 @@
-"""Cubins: machine code is all there is, and PTX text where the compiler left it inside."""
+"""Cubin inputs: machine code, and PTX if the compiler embedded it or left it beside the file."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _ELF_MAGIC = b"\x7fELF"
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """Every such file, but code in CuPy's cache whose source lies beside it and is read."""
+    """Every cubin, except in CuPy's cache if the source lies beside it and is read instead."""
     return f"{os.path.basename(path).lower()}.cu" not in beside
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
-    """One unit: the file says its own architecture."""
+    """One unit: the file states its own architecture."""
     frontend = "auto" if asked.frontend == "both" else asked.frontend
     return Expansion((replace(unit, arch="", frontend=frontend),))
 
 
 def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
-    """Read the file, and where it has no line information the PTX beside it, which is assembled.
+    """Read the file; if it lacks line information, use the PTX beside it, which is assembled.
 
     Raises:
-        InputError: it cannot be read, or is no ELF file.
-        FormatError: it is no cubin.
+        InputError: it cannot be read, or is not an ELF file.
+        FormatError: it is not a cubin.
     """
     del along
     data = read_bytes(unit)
@@ -67,10 +67,10 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
 def _with_ptx(
     artifacts: Artifacts, ptx: bytes, cubin: Cubin, cache_directory: str | None
 ) -> Artifacts:
-    """With the PTX beside a cubin that holds none, and what ptxas makes of it for its target."""
+    """Artefacts with the PTX found beside a cubin that embeds none, assembled for its target."""
     arguments = ptxas_words(ptxas_arguments(cubin.elf) or ()).kept
     try:
-        # The cubin may not say whether it is for sm_90 or sm_90a.
+        # The cubin may not distinguish sm_90 from sm_90a.
         target = PtxModule(ptx).target
         same = target is not None and number_of(target) == number_of(cubin.arch)
         unit = replace(artifacts.unit, arch=target if target and same else cubin.arch)

@@ -1,7 +1,7 @@
-"""CUDA C++ in CuPy's kernel cache: ``DIGEST.cubin.cu``, beside the code that was made of it.
+"""Sources in CuPy's kernel cache: ``DIGEST.cubin.cu``, beside the cubin compiled from it.
 
-CuPy writes it where ``CUPY_CACHE_SAVE_CUDA_SOURCE`` is set. It is compiled as CuPy does, for the
-architecture of the code; options of the program's own are not in the cache.
+CuPy writes them if ``CUPY_CACHE_SAVE_CUDA_SOURCE`` is set. They are compiled as CuPy does, for the
+cubin's architecture; the program's own options are not in the cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lmemscope.routes import Asked, Expansion, per_arch
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
-    """One unit, for the architecture of the code beside it, unless others are asked for."""
+    """One unit, for the architecture of the cubin beside it unless others are requested."""
     code = _beside(unit)
     if code is None or asked.explicit:
         return per_arch(unit, asked)
@@ -29,10 +29,10 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
 
 
 def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
-    """Compile the source, and say where the cached code is another.
+    """Compile the source, and report any difference from the cached code.
 
     Raises:
-        LmemscopeError: it cannot be read, or NVRTC is missing or refuses it.
+        LmemscopeError: it cannot be read, or NVRTC is missing or rejects it.
     """
     text = read_text(unit, "CUDA C++ source")
     made = compile_text(unit, text, (), (), (), cache_directory)

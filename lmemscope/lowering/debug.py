@@ -1,8 +1,8 @@
-"""Variables of a program, out of a debug compilation of it.
+"""Read variable names and types from a second compilation of the program with ``-G``.
 
-Optimised code has no variable names. A second compilation with ``-G``, to PTX only, has every
-variable with its type and size; what it says is kept in the store beside the outputs, for looking
-at all of its debug information again would take a third of a cached run.
+Optimised code has no variable names. The debug compilation, to PTX only, has every variable with
+its type and size. The result is stored beside the compilers' outputs, because reading the debug
+information again would take a third of a cached run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SEPARATE = ("-rdc", "--relocatable-device-code", "-dc", "--device-c")
 def debug_variables(
     artifacts: Artifacts, cache_directory: str | None, debugging: Debugging
 ) -> tuple[tuple[Variable, ...] | None, tuple[Gap, ...]]:
-    """The variables, or parameters alone or None, and the gap that says why there are no others."""
+    """The variables (or parameters alone, or None), and gaps that say why others are missing."""
     if artifacts.variables is not None:
         known = artifacts.variables
         return placed(known, artifacts.unit.path, artifacts.ptx or b""), ()
@@ -47,7 +47,7 @@ def debug_variables(
 
 
 def _reason(error: LmemscopeError) -> str:
-    """What a tool said itself, where it did: its exit status tells nobody anything."""
+    """The tool's own message if there is one: an exit status explains nothing."""
     lines = (line.strip() for line in (error.log or "").splitlines())
     said = next((line for line in lines if "error" in line.lower()), None)
     return error.message if said is None or said in error.message else f"{error.message}: {said}"
@@ -58,7 +58,7 @@ def _variables(
 ) -> tuple[Variable, ...]:
     if slot is None:
         return debugging.variables(artifacts, variables_of)
-    # Other code may read other variables out of the same debug information.
+    # Another version of this code may read the debug information differently.
     stage = f"{_STAGE}-{own_code()[:24]}"
     known = slot.load(stage, tuple[Variable, ...])
     if known is not None:
@@ -69,19 +69,19 @@ def _variables(
 
 
 def variables_of(artifacts: Artifacts) -> tuple[Variable, ...]:
-    """What a debug compilation of a program says, made now.
+    """The variables of a program, by running the debug compilation now.
 
     Raises:
-        LmemscopeError: a compiler is missing or refuses it.
+        LmemscopeError: a compiler is missing or rejects the program.
     """
     return read_variables(_debug_text(artifacts).decode("utf-8", "replace"))
 
 
 def _debug_text(artifacts: Artifacts) -> bytes:
-    """PTX of the debug compilation, for a newer architecture where it has to be.
+    """PTX of the debug compilation, for a newer architecture if necessary.
 
-    The code generator of sm_100 and newer takes what that of older ones refuses with ``-G``
-    (``__dp4a`` and its like); the variables are the same.
+    With ``-G``, code generators before sm_100 reject some code that newer ones accept (such as
+    ``__dp4a``); the variables are the same.
     """
     try:
         return _debug_ptx(artifacts, artifacts.unit)
@@ -99,7 +99,7 @@ def _is_older(arch: str) -> bool:
 
 
 def _debug_ptx(artifacts: Artifacts, unit: Unit) -> bytes:
-    """PTX of a debug compilation of the same program, by the same route."""
+    """PTX of a debug compilation of the same program by the same front end."""
     names, arch = artifacts.instantiated, artifacts.unit.arch
     toolchain = Toolchain(unit.toolkit)
     if artifacts.frontend in ("nvrtc", "cupy"):
@@ -111,7 +111,7 @@ def _debug_ptx(artifacts: Artifacts, unit: Unit) -> bytes:
         return nvrtc.compile_to_ptx(text, unit.path, nvrtc.debug_options(kept), names, toolchain)
 
     toolchain = toolchain.of_nvcc()
-    # Device-side launches made it relocatable code, whatever the unit asked for.
+    # Device-side launches required relocatable code, whatever the unit's options.
     own = unit.options.nvcc_args
     more = tuple(o for o in artifacts.options if o.startswith(_SEPARATE) and o not in own)
     unit = replace(unit, options=replace(unit.options, nvcc_args=(*own, *more)))

@@ -1,4 +1,4 @@
-"""A debug compilation that runs while its program is assembled and analysed."""
+"""Run the debug compilation in parallel with the assembly and analysis of the same program."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ReadVariables = Callable[[Artifacts], tuple[Variable, ...]]
 
 
 class Debugging:
-    """What to do beside the compilation of one unit, and the debug compilation once it has begun.
+    """Work to do while one unit is compiled, and its debug compilation once started.
 
     Args:
         meanwhile: called while a compiler runs.
-        is_told: whether the source itself tells the variables of what has this PTX.
-        wants_names: whether variables' names are wanted of all kernels.
+        is_told: whether the source itself gives the variables of a program with this PTX.
+        wants_names: whether variable names are wanted for all kernels.
     """
 
     def __init__(
@@ -39,33 +39,29 @@ class Debugging:
         self._program: object = None
 
     def begin(self, artifacts: Artifacts) -> None:
-        """Begin in a process of its own, where PTX has variables that the source does not tell.
+        """Start in a separate process, if the PTX has variables that the source does not reveal.
 
         Args:
-            artifacts: of which the PTX is known, and how it was made.
+            artifacts: whose PTX is known, and how it was made.
         """
         wanted = self._wants_names and not artifacts.cached and artifacts.source is not None
         if not wanted or not has_variables(artifacts.ptx or b"") or self._is_of(artifacts):
             return
         if not child.is_single_threaded():
-            return  # A fresh interpreter would cost more than it gains.
+            return  # A fresh interpreter would cost more time than it saves.
         if self._is_told(artifacts):
             return
         from lmemscope.lowering.debug import variables_of
 
         self.close()
-        # Without one it is compiled when it is asked for.
+        # Without a worker, the debug compilation runs when its result is needed.
         with contextlib.suppress(WorkerCrashError):
             self._child = Child(forks=True)
             self._child.send(variables_of, (replace(artifacts, ptx=None),))
             self._program = _program(artifacts)
 
     def variables(self, artifacts: Artifacts, read: ReadVariables) -> tuple[Variable, ...]:
-        """The variables: what began for this program, else what ``read`` gives.
-
-        Raises:
-            LmemscopeError: as ``read``.
-        """
+        """The variables, from the compilation started for this program, else from ``read``."""
         if self._child is not None and self._is_of(artifacts):
             with contextlib.suppress(KilledError):
                 succeeded, value = self._child.receive()
@@ -76,7 +72,7 @@ class Debugging:
         return read(artifacts)
 
     def close(self) -> None:
-        """End what was begun and not asked for."""
+        """Stop a debug compilation whose result was not used."""
         if self._child is not None:
             self._child.close()
         self._child = self._program = None
@@ -86,10 +82,10 @@ class Debugging:
 
 
 def has_variables(ptx: bytes) -> bool:
-    """Whether what PTX has in local memory may have the names of variables."""
+    """Whether local memory in the PTX may belong to named variables."""
     return b".local" in ptx and not only_prints(ptx)
 
 
 def _program(artifacts: Artifacts) -> object:
-    """What a debug compilation follows from, within one analysis."""
+    """What identifies a debug compilation within one analysis."""
     return artifacts.frontend, artifacts.options, artifacts.instantiated, artifacts.program

@@ -1,4 +1,4 @@
-"""Machine code as a disassembler shows it; only what is quoted asks for it."""
+"""Disassemble machine code with nvdisasm, only when SASS is quoted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lmemscope.tools.toolchain import Toolchain
 def disassemble(
     artifacts: Artifacts, asked: DisassemblyRequest
 ) -> tuple[Disassembly, tuple[Gap, ...]]:
-    """Run nvdisasm on a unit's machine code; where it cannot, a gap says why."""
+    """Run nvdisasm on a unit's machine code; if that fails, a gap says why."""
     toolchain = Toolchain(artifacts.unit.toolkit)
     instructions: Mapping[str, Sequence[SassInstruction]] = {}
     live: Mapping[str, Mapping[int, int]] = {}
@@ -45,7 +45,7 @@ def disassemble(
 def quoted(
     layers: Layers, facts: Sequence[KernelFacts], wanted: Collection[Quote]
 ) -> tuple[Mapping[str, Quotes], tuple[Gap, ...]]:
-    """Lines behind the findings, cut out of this unit's own artefacts."""
+    """Lines of PTX and SASS behind the findings, taken from this unit's artefacts."""
     asked = needs_disassembly(layers, facts, wanted)
     code, gaps = (NOT_DISASSEMBLED, ()) if asked is None else disassemble(layers.artifacts, asked)
     return quotes_of(layers, facts, wanted, code), gaps

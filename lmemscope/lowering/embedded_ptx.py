@@ -1,4 +1,4 @@
-"""The PTX in a fat binary, assembled: for the lines of a cubin beside it, or in place of one."""
+"""Assemble PTX embedded in a fat binary, for a cubin's line information or in place of a cubin."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _STAGE = "assembled"
 
 
 def fitting(image: Image, arch: str) -> EmbeddedPtx | None:
-    """The PTX of a fat binary for the newest target that an architecture can run.
+    """The embedded PTX for the newest target that an architecture can run.
 
     Args:
         image: of the fat binary.
         arch: real architecture, such as ``sm_90a``.
 
     Raises:
-        FormatError: a text is damaged.
+        FormatError: the PTX is damaged.
     """
     return next(_older(image, arch), None)
 
 
 def nearest(image: Image, arch: str, names: Collection[str]) -> EmbeddedPtx | None:
-    """The PTX that fits, else that for the oldest target which is newer than an architecture.
+    """As `fitting`; failing that, the PTX for the oldest target newer than the architecture.
 
     Raises:
-        FormatError: a text is damaged.
+        FormatError: the PTX is damaged.
     """
     number = number_of(arch)
     newer = [ptx for ptx in image.ptx if ptx.entry.sm > number]
@@ -52,9 +52,9 @@ def _older(image: Image, arch: str) -> Iterator[EmbeddedPtx]:
 
 
 def retargeted(text: bytes, arch: str) -> bytes:
-    """A text as if it had been written for an architecture, if it was for a newer one.
+    """PTX with its target lowered to an architecture, if it was for a newer one.
 
-    ptxas refuses what the architecture does not have.
+    ptxas rejects whatever the architecture does not support.
     """
     target = _TARGET.search(text)
     if target is None or int(target[1]) <= number_of(arch):
@@ -64,16 +64,16 @@ def retargeted(text: bytes, arch: str) -> bytes:
 
 
 def _runs(number: str, suffix: str, arch: str) -> bool:
-    """Whether PTX for a target can be assembled for an architecture, as far as names tell."""
+    """Whether PTX for a target can be assembled for an architecture, judging by their names."""
     if suffix == "a":
         return arch == f"sm_{number}a"
-    # A family has the same major version: all but the last digit.
+    # Architectures of one family share the major version: all digits but the last.
     return not suffix or number[:-1] == str(number_of(arch))[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What is stored beside a cubin: ptxas's report."""
+    """What is stored beside an assembled cubin: the ptxas report."""
 
     log: str
 
@@ -86,24 +86,24 @@ def assembled(
     timeout: float | None = None,
     toolchain: Toolchain | None = None,
 ) -> PtxasResult:
-    """Assemble a text with line information, or find what an earlier run made of it.
+    """Assemble PTX with line information, or load the result of an earlier run.
 
     Args:
-        unit: whose text it is, with the architecture.
+        unit: the unit of the PTX, with the architecture.
         text: to assemble.
-        arguments: for ptxas, beside the architecture.
-        cache_directory: where the store is, or None.
-        timeout: seconds that ptxas may take, or None.
-        toolchain: whose ptxas; None for that of the unit's toolkit.
+        arguments: for ptxas, besides the architecture.
+        cache_directory: the store, or None.
+        timeout: time limit for ptxas in seconds, or None.
+        toolchain: provides ptxas; None for that of the unit's toolkit.
 
     Raises:
-        CompileError: ptxas refuses it.
+        CompileError: ptxas rejects the PTX.
         StageTimeoutError: it takes too long.
-        ToolMissingError: there is no ptxas.
+        ToolMissingError: ptxas is missing.
     """
     toolchain = toolchain or Toolchain(unit.toolkit)
     flags = (f"-arch={unit.arch}", "-v", "-lineinfo", *arguments)
-    # Of one ptxas's making, whichever file the text is in.
+    # The result depends on the text and on ptxas, not on the file that holds the text.
     digest, tool = hashlib.sha256(text).hexdigest(), toolchain.tool("ptxas")
     slot = slot_by(cache_directory, digest, flags, tool.path)
     known = slot.load(_STAGE, _Record, blobs=1) if slot is not None else None

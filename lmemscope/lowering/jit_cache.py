@@ -1,4 +1,4 @@
-"""What a just-in-time compiler leaves beside a cubin: PTX, and metadata that says how it was made.
+"""Find the PTX and metadata that a just-in-time compiler stores beside a cubin.
 
 Layouts, as measured:
 
@@ -27,7 +27,7 @@ _PTX, _CUBIN = PTX.endings[0], CUBIN.endings[0]
 _SHOWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "triton_version")
 _ENTRY = re.compile(rb"^[ \t]*(?:\.(?:visible|weak)[ \t]+)?\.entry[ \t]+([\w$]+)", re.MULTILINE)
 _METADATA = ".meta"
-"""Ending of what Warp writes beside each module, of the source's name."""
+"""Ending of the metadata file that Warp writes beside each module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Neighbours:
     """The files beside a cubin that were made with it.
 
     Attributes:
-        options: as ``name=value``, of the metadata.
-        ptx: as it was assembled; None where it is not there.
-        language: of the source, where metadata says it.
+        options: from the metadata, as ``name=value``.
+        ptx: the PTX that was assembled; None if it is not there.
+        language: the source language, if the metadata states it.
     """
 
     options: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Neighbours:
 
 
 def beside(cubin: str) -> Neighbours:
-    """What lies beside a cubin and was made with it."""
+    """The files beside a cubin that were made with it."""
     stem = os.path.splitext(cubin)[0]
     try:
         ptx = read_input(f"{stem}{_PTX}").rstrip(b"\0")
@@ -63,14 +63,14 @@ def beside(cubin: str) -> Neighbours:
 
 
 def entries(ptx: bytes) -> list[bytes]:
-    """Mangled names of a PTX text's kernels, in order."""
+    """Mangled names of the kernels in a PTX text, in order."""
     return _ENTRY.findall(ptx)
 
 
 def is_read_with_cubin(ptx: str, names: Collection[str]) -> bool:
-    """Whether a PTX file is of a cubin beside it, which is read in its place.
+    """Whether a PTX file belongs to a cubin beside it, which is read instead.
 
-    It is in Triton's cache, and where the cubin has the file's name and all its kernels.
+    That is so in Triton's cache, and if the cubin has the file's name and all of its kernels.
 
     Args:
         ptx: its path.
@@ -89,7 +89,7 @@ def is_read_with_cubin(ptx: str, names: Collection[str]) -> bool:
 
 
 def is_generated(source: str, names: Collection[str]) -> bool:
-    """Whether a CUDA source is what a cache's code beside it was compiled from.
+    """Whether a CUDA source is the one from which the cached code beside it was compiled.
 
     Args:
         source: its path.

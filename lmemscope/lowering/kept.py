@@ -1,4 +1,4 @@
-"""Artefacts of an earlier run on the same bytes, or new ones that the next run finds."""
+"""Load a unit's artefacts from the store, or make and store them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def kept(
     source: CudaSource | None,
     make: Callable[[], Artifacts],
 ) -> Artifacts:
-    """What the store holds for a unit, else what ``make`` gives, put into the store.
+    """A unit's artefacts from the store, or those that ``make`` returns, which are then stored.
 
     Args:
         unit: what to compile.
         slot: the unit's place in the store, or None to compile always.
-        source: what the unit's file says about itself as it is now.
+        source: the unit's file as parsed now.
         make: compiles.
 
     Raises:
-        LmemscopeError: as ``make`` does.
+        LmemscopeError: as ``make``.
     """
     known = None if slot is None else _load(slot, unit, source)
     if known is not None:

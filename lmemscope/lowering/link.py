@@ -1,4 +1,4 @@
-"""From the inputs of a link to its image: relocatable cubins, nvlink's log, nvJitLink's image."""
+"""Link a program: compile or unpack its inputs, then run nvlink or nvJitLink."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lmemscope.tools.toolchain import Toolchain
 
 _STAGE = "linked"
 _EXECUTABLE = 2
-"""ET_EXEC: a cubin that is no part of another program."""
+"""ET_EXEC: a fully linked cubin, which is not part of another program."""
 
 
 class InputCode(Struct, frozen=True):
@@ -32,10 +32,10 @@ class InputCode(Struct, frozen=True):
 
     Attributes:
         input: its name in reports.
-        cubins: for the link's architecture, where there are such, else all.
-        is_whole: compiled as a whole program, so that it defines nothing for others.
-        is_other: for other architectures; nvlink assembles the PTX that the input holds, and
-            registers of that are not known.
+        cubins: those for the link's architecture if there are any, else all.
+        is_whole: compiled in whole-program mode, so that it exports no definitions.
+        is_other: has code only for other architectures; nvlink assembles its PTX, whose registers
+            are not known.
     """
 
     input: str
@@ -45,19 +45,19 @@ class InputCode(Struct, frozen=True):
 
 
 class LinkedArtifacts(Struct, frozen=True):
-    """What the tools made of a link.
+    """The output of the tools for a link.
 
     Attributes:
-        inputs: in the order of the link.
-        code: device code of each, where it could be read.
-        image: None where nvlink wrote none.
-        log: nvlink's.
-        command: nvlink's, quoted for a shell.
-        tools: that were used.
-        arch: that was linked for; the inputs' own where none was asked for.
-        depths: of recursions, as comments of the sources state them.
-        odd: such comments that cannot be read: the place, and what they say.
-        unread: why device code of an input is not known, by its name.
+        inputs: in link order.
+        code: device code of each input that could be read.
+        image: None if nvlink wrote none.
+        log: nvlink's log.
+        command: nvlink's command, quoted for a shell.
+        tools: the tools used.
+        arch: the architecture linked for; the inputs' own if none was requested.
+        depths: recursion depths stated in comments of the sources.
+        odd: such comments that cannot be parsed: the place and the text.
+        unread: why device code of an input is unknown, by the input's name.
     """
 
     inputs: tuple[LinkInput, ...]
@@ -73,18 +73,18 @@ class LinkedArtifacts(Struct, frozen=True):
 
 
 class _Kept(Struct, frozen=True):
-    """A stored link: nvlink's words beside the image."""
+    """A stored link: nvlink's log, beside the image."""
 
     log: str
     command: str
 
 
 def link(request: LinkRequest) -> LinkedArtifacts:
-    """Compile, take apart and link a program's inputs.
+    """Compile, unpack and link a program's inputs.
 
     Raises:
-        LmemscopeError: an input cannot be read or compiled, or nvlink is missing. What nvlink
-            itself refuses is in the log.
+        LmemscopeError: an input cannot be read or compiled, or nvlink is missing. Errors of nvlink
+            itself are in the log.
     """
     toolchain = Toolchain(request.toolkit)
     lowered = [_lowered(unit, request.cache) for unit in request.units]
@@ -126,7 +126,7 @@ def link(request: LinkRequest) -> LinkedArtifacts:
 
 
 def _lowered(unit: Unit, cache: str | None) -> Artifacts:
-    """A part of a program; its compiler's words stand with the input that it is."""
+    """Artefacts of one input of a program; a compiler's error is reported for that input."""
     try:
         return lower(linked_unit(unit), cache)
     except LmemscopeError as error:
@@ -134,12 +134,12 @@ def _lowered(unit: Unit, cache: str | None) -> Artifacts:
 
 
 def optimised(request: LinkRequest) -> tuple[bytes, Tool]:
-    """The image of the same program, optimised while it is linked.
+    """The image of the same program with link-time optimisation.
 
-    Sources are compiled to intermediate code by nvcc; other inputs are taken as they are.
+    nvcc compiles sources to intermediate code; other inputs are used as they are.
 
     Raises:
-        LmemscopeError: nvJitLink or nvcc is missing, or refuses.
+        LmemscopeError: nvJitLink or nvcc is missing or fails.
     """
     toolchain = Toolchain(request.toolkit)
     objects: list[tuple[str, bytes]] = []
@@ -162,7 +162,7 @@ def optimised(request: LinkRequest) -> tuple[bytes, Tool]:
 def _image(
     request: LinkRequest, objects: Sequence[nvlink.LinkObject], toolchain: Toolchain
 ) -> tuple[tuple[_Kept, bytes | None], Tool]:
-    """nvlink's log and image, of an earlier run on the same bytes or new."""
+    """nvlink's log and image, from the store or new."""
     tool = toolchain.tool("nvlink")
     slot = _slot(request, objects, tool)
     known = slot.load(_STAGE, _Kept, blobs=1) if slot is not None else None
@@ -201,7 +201,7 @@ def _inputs(request: LinkRequest) -> tuple[LinkInput, ...]:
 
 
 def _cubins_in(name: str, path: str) -> tuple[tuple[bytes, ...], str | None]:
-    """The machine code of an object or archive, and why some of it cannot be read."""
+    """The cubins of an object or archive, and why some of them cannot be read."""
     found: list[bytes] = []
     why: str | None = None
     for image in images(Unit(name, path, "binary", "")):
@@ -218,14 +218,14 @@ def _code_of(name: str, cubins: tuple[bytes, ...]) -> InputCode:
 
 
 def _arch_of(cubins: Sequence[bytes]) -> str:
-    """The architecture of the first cubin; empty where there is none."""
+    """The architecture of the first cubin; empty if there is none."""
     return architecture(ElfFile(cubins[0])) if cubins else ""
 
 
 def _stated(
     artifacts: Artifacts,
 ) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
-    """Depths of recursions in the comments of a source and of its headers; odd ones apart."""
+    """Recursion depths stated in comments of a source and its headers, and unparsable ones."""
     found: list[tuple[str, int]] = []
     odd: list[tuple[str, str]] = []
     source = artifacts.source

@@ -1,7 +1,7 @@
-"""Build logs: what compilers reported is all there is, and nothing is compiled.
+"""Build log inputs: only the compilers' reports are available, and nothing is compiled.
 
-A log stands for a unit for each source file and architecture that it speaks of. The parent reads
-it once, standard input too, and gives each unit its own part.
+A log gives one unit per source file and architecture that it mentions. The parent process reads it
+once, standard input included, and passes each unit its excerpt.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from lmemscope.model import STANDARD_INPUT, Artifacts, Gap, LogExcerpt, Unit, li
 from lmemscope.routes import Along, Asked, Expansion
 
 LIMIT = 256 << 20
-"""Bytes of a log that are read; a larger one is refused."""
+"""Larger logs, in bytes, are refused."""
 
 _WAY_OUT = "compile with -Xptxas -v (nvcc) and keep standard error: … 2>&1 | tee build.log"
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """Never: a log found in a directory may be of any other build."""
+    """Never: a log found in a directory may belong to any build."""
     del path, beside
     return False
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
-    """A unit for each source file and architecture; those asked for, where some were."""
+    """One unit per source file and architecture, limited to those requested."""
     try:
         log = parse_build_log(_text(unit))
         if not log.has_report:
@@ -71,14 +71,14 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     if log.unreported and not log.errors:
         units.append(replace(unit, frontend="log", excerpt=LogExcerpt("", gaps=(_silent(log),))))
     if log.errors:
-        # Of no file that the log reports on: it is the log's own, as are kernels of no known file.
+        # The failure belongs to the log itself, as do kernels of unknown files.
         failed = LogExcerpt("", gaps=(_failed(log),))
         units.append(replace(unit, frontend="log", excerpt=failed))
     return Expansion(tuple(units), tuple(notes))
 
 
 def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
-    """Nothing to lower.
+    """Always fails: there is nothing to compile.
 
     Raises:
         InputError: always; a log has no artefacts.
@@ -93,7 +93,7 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
 
 
 def checked(unit: Unit) -> LogExcerpt:
-    """The unit's part of its log.
+    """The unit's excerpt of its log.
 
     Raises:
         InputError: nothing could be read from the log.
@@ -121,8 +121,8 @@ def _text(unit: Unit) -> str:
             hint="keep the lines of ptxas: grep -E 'ptxas|nvlink|bytes stack frame|nvcc|\\.cu'",
         )
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace")  # as PowerShell redirects output
-    data = data.removesuffix(b"\0")  # which NVRTC ends its log with
+        return data.decode("utf-16", "replace")  # PowerShell redirects output as UTF-16
+    data = data.removesuffix(b"\0")  # NVRTC ends its log with NUL
     if b"\0" in data:
         raise InputError(
             "read",
@@ -153,7 +153,7 @@ def _unit(unit: Unit, part: LogPart, log: BuildLog, sources: LogSources) -> Unit
 
 
 def _explaining(function: Compiled, part: LogPart, sources: LogSources) -> str | None:
-    """The file to explain: the one that was compiled, else the only one that defines the kernel."""
+    """The file to pass to `explain`: the compiled one, else the one that defines the kernel."""
     if part.source is not None:
         return sources.here(part.source)
     return sources.defining(function.name) if function.is_entry else None
@@ -167,7 +167,7 @@ def _no_kernel(log: BuildLog, asked: Asked) -> Gap:
 
 
 def _failed(log: BuildLog) -> Gap:
-    """What a build that failed did not compile is not in its log, whatever else is."""
+    """A gap for a failed build: sources that it did not compile are not in the log."""
     files = failed_files(log.errors)
     named = f" at {_few(files)}" if files else ""
     said = f"the build failed{named}, so its log may lack kernels: {first_of(log.errors).text}"
@@ -180,7 +180,7 @@ def _silent(log: BuildLog) -> Gap:
 
 
 def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:
-    """What is not known of a part, and why; only missing figures are missing evidence."""
+    """What is unknown about an excerpt, and why; only missing figures count as missing evidence."""
     found = [
         Gap(
             "log",
@@ -247,7 +247,7 @@ _PARALLEL = "their compilations ran at the same time"
 
 
 def _lacks_figures(function: Compiled, log: BuildLog) -> bool:
-    """Whether a line is missing that ptxas prints of such a function."""
+    """Whether a line is missing that ptxas prints for such a function."""
     if function.stack is None and function.name not in log.warnings:
         return linked_line(function, log) is None or function.used is not None
     return function.is_entry and function.used is None and linked_line(function, log) is None

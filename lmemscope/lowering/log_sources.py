@@ -1,7 +1,7 @@
-"""Where a build log's files are on this machine, if they are, and which of them defines a kernel.
+"""Locate a build log's source files on this machine, and find which one defines a kernel.
 
-A parallel build's log names files and kernels, but not which belongs to which. Where the files
-are at hand, the one that defines the kernel is the one to explain; no figure depends on it.
+The log of a parallel build names files and kernels, but not which belongs to which. If the files
+exist here, the one that defines the kernel is suggested for `explain`; no figure depends on this.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ _MOST = 1000
 
 
 class LogSources:
-    """The files that a log names, looked up once.
+    """The files that a log names, each looked up once.
 
     Args:
         named: as the log names them.
-        log: path of the log; relative names may start from its directory, or from the one above.
+        log: path of the log; relative names may start from its directory or from the parent of
+            that.
     """
 
     def __init__(self, named: Sequence[str], log: str) -> None:
@@ -35,7 +36,7 @@ class LogSources:
         self._defining: Mapping[str, set[str]] | None = None
 
     def here(self, source: str) -> str:
-        """The path to type here for a file that the log names; its own where it is not here."""
+        """The local path of a file that the log names; the log's own spelling if it is not here."""
         found = self._found(source)
         if found is None:
             return source
@@ -43,7 +44,7 @@ class LogSources:
         return found if relative.startswith("..") else relative
 
     def defining(self, kernel: str) -> str | None:
-        """The path here of the one file that defines a kernel, or None.
+        """Path of the only file that defines a kernel, or None.
 
         Args:
             kernel: mangled name.

@@ -1,7 +1,7 @@
-"""Which function of Numba's each local array is of, as PTX has its functions and what it inlines.
+"""Determine which function declares each local array of a Numba kernel.
 
-A kernel's file says what arrays there are, in whatever function. Functions of other modules are
-read where PTX's lines lead: their arrays have a type where the text says it, and otherwise none.
+The kernel's file shows the arrays of all functions. Functions of other modules are found through
+the line information of inlined PTX; their arrays have a type only if the text states it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _NUMBER = re.compile(r"(?:u?int|float|complex)(8|16|32|64|128)")
 
 
 def placed(variables: Sequence[Variable], path: str, ptx: bytes) -> tuple[Variable, ...]:
-    """Variables of a kernel's PTX, each with the function that declares it.
+    """The variables in a kernel's PTX, each with the function that declares it.
 
     Args:
-        variables: of the kernel's file, each of every function of the PTX.
+        variables: of the kernel's file, listed for every function in the PTX.
         path: of that file.
-        ptx: with the lines of functions that are inlined.
+        ptx: with line information for inlined functions.
     """
     texts: dict[str, PythonText | None] = {}
     found: list[Variable] = []
@@ -52,15 +52,15 @@ def placed(variables: Sequence[Variable], path: str, ptx: bytes) -> tuple[Variab
         own = {(v.name, v.line): v for v in variables if not v.is_parameter and v.line in inside}
         claimed |= own.keys()
         found += [replace(variable, function=name) for variable in own.values()]
-    # What Numba inlines itself is the kernel's.
+    # Functions that Numba inlined itself count as the kernel.
     rest = [v for v in variables if v.is_parameter or (v.name, v.line) not in claimed]
     return (*rest, *found)
 
 
 def _functions(ptx: PtxModule) -> Iterator[tuple[str, str, int]]:
-    """PTX's functions, and those that it has inlined: name, file and a line of each.
+    """The functions in the PTX and those inlined into them: name, file and one line of each.
 
-    What Numba inlined itself, of another file, has the name of PTX's function.
+    A function of another file that Numba inlined itself has the name of the PTX function.
     """
     for function in ptx.functions:
         if function.first_loc is not None:
@@ -87,7 +87,7 @@ def _read(path: str) -> PythonText | None:
 
 
 def _around(tree: ast.Module, line: int) -> ast.FunctionDef | None:
-    """The innermost function that a line is in, its decorators included."""
+    """The innermost function around a line; decorators count as part of it."""
     inside = [
         node
         for node in ast.walk(tree)
@@ -101,7 +101,7 @@ def _around(tree: ast.Module, line: int) -> ast.FunctionDef | None:
 def _declared(
     name: str, file: str, text: PythonText, function: ast.FunctionDef
 ) -> Iterator[Variable]:
-    """The local arrays of a function of another module whose types its text says."""
+    """Local arrays with a stated type, in a function of another module."""
     for order, array in enumerate(local_arrays(function, text.tree)):
         kind = _type(array, text)
         if kind is not None and array.name:
@@ -119,7 +119,7 @@ def _declared(
 
 
 def _type(array: LocalArray, text: PythonText) -> tuple[str, int] | None:
-    """Type and bytes of an array, of a number's type and of extents that its file says."""
+    """An array's type and size in bytes, if its file states the element type and extents."""
     shape = ast.parse(array.shape, mode="eval").body
     extents = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
     sizes = [text.integer_there(one) for one in extents]
@@ -132,7 +132,7 @@ def _type(array: LocalArray, text: PythonText) -> tuple[str, int] | None:
 
 
 def _dtype(written: str, text: PythonText) -> str:
-    """The last word of a type, or of what the file's one assignment gives its name."""
+    """The last component of a type name, or of the value assigned to it if assigned only once."""
     given = [
         node.value
         for node in text.tree.body

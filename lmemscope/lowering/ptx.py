@@ -1,4 +1,4 @@
-"""PTX files: the PTX is there, ptxas makes the rest."""
+"""PTX inputs: assemble them with ptxas."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from lmemscope.tools.toolchain import Toolchain
 _TARGET = re.compile(rb"^[ \t]*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
 _ENTRY = re.compile(rb"(?<![\w$])\.entry\b")
 _LAUNCHES = re.compile(r"Unresolved extern function '\w*cuda(?:CDP2)?(?:Get|Launch)\w*'")
-"""What ptxas misses of PTX that launches: the device runtime, which is linked."""
+"""ptxas reports this for PTX with device-side launches: the device runtime has to be linked."""
 _HEAD = 65536
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """Whether a directory stands for it: not where it is read with a cubin."""
+    """Whether to take the file from a directory: not if it is read together with a cubin."""
     return not jit_cache.is_read_with_cubin(path, beside)
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
-    """A unit for each architecture; unasked, the one that the file was written for.
+    """One unit per architecture; by default, the file's own target if it needs that.
 
-    That is so where its ``.target`` is newer than the default or has a feature suffix: ptxas
-    would refuse it for the default. A directory does not stand for an empty one, as XLA leaves
-    where a module has constants alone.
+    That is the case if its ``.target`` is newer than the default or has a feature suffix: ptxas
+    would reject it for the default. In a directory, PTX without functions is skipped, which XLA
+    writes for modules of constants.
     """
     if asked.walked and _is_empty(unit.path):
         return Expansion((), (Gap("read", f"{unit.input} is empty", "note", unit.input),))
@@ -53,7 +53,7 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
     """Assemble the file.
 
     Raises:
-        LmemscopeError: it cannot be read, or ptxas is missing or refuses it.
+        LmemscopeError: it cannot be read, or ptxas is missing or rejects it.
     """
     del along
     text = read_text(unit, "PTX")
@@ -65,7 +65,7 @@ def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -
 
 
 def _defined(unit: Unit, ptx: bytes) -> dict[str, SourceLocation]:
-    """Lines of the kernels' own operations, where XLA has dumped what it compiled."""
+    """Source lines of the kernels' operations, if XLA dumped what it compiled."""
     hlo = hlo_beside(unit.path)
     try:
         lines = kernel_lines_in(hlo) if hlo is not None else {}
@@ -85,7 +85,7 @@ def _is_empty(path: str) -> bool:
 
 def _assembled(unit: Unit, data: bytes) -> Artifacts:
     if _ENTRY.search(code_of(data)) is None:
-        # For a linker: without -c, ptxas drops what no kernel calls.
+        # Compile for a linker: without -c, ptxas drops functions that no kernel calls.
         return replace(_by_ptxas(_relocatable(unit), data), unit=unit)
     try:
         return _by_ptxas(unit, data)

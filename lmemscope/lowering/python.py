@@ -1,4 +1,4 @@
-"""Kernels of Python files to artefacts: CuPy's by NVRTC, Numba's in a child process."""
+"""Kernels in Python files: CuPy's are compiled with NVRTC, Numba's in a child process."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ _NOT_MADE = (
 )
 _DIALECT = "requires at least C++17"
 _WHATEVER_TYPES = (_DIALECT, "cannot open source file")
-"""In logs of programs that other types would not help."""
+"""Log messages of programs that would not compile with other types either."""
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
-    """Files that may make kernels, by a cheap look: most Python files do not."""
+    """Files that may define kernels, judging by a cheap scan: most Python files do not."""
     del beside
     try:
-        # One too large to be parsed is an input too, whose reader says so.
+        # A file too large to parse is an input too; its reader reports the problem.
         return is_worth_parsing(os.path.abspath(path))
     except OSError:
         return True
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
-    """A unit for each program in the file and architecture.
+    """One unit per program in the file and architecture.
 
-    A directory does not stand for what nobody may compile without running it.
+    In a directory, a file is skipped if its kernels can be compiled only by running it.
     """
     surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
     programs = surveyed.programs
     notes = tuple(_unread(unit, surveyed))
-    # A script may reach its kernels by what only its run tells, and it was named to be run.
+    # A script's kernels may depend on running it, and the user named this file.
     is_open = surveyed.is_open or (programs == () and not asked.walked)
     if unit.options.run_python and programs is not None and is_open:
         made, failure = python_runs.programs_of(unit)
@@ -78,7 +78,7 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
         looked_at = Gap("read", f"{unit.input} holds no CuPy or Numba kernel", "note", unit.input)
         if not asked.walked and not notes:
             return Expansion((), (looked_at, looked_at.reason))
-        # The words were there, but no kernel that is read: nobody asked about this file.
+        # The file mentions the API but defines no readable kernel, and was not named by the user.
         return Expansion((), notes or ((looked_at,) if surveyed.reaches else ()))
     if programs and asked.walked and not unit.options.run_python:
         kept = tuple(program for program in programs if not program[1])
@@ -91,13 +91,14 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
         programs = kept
         if not programs:
             return Expansion((), notes)
-    # The name is there even where it is alone: a baseline must not change when another joins it.
+    # Even a single program gets its name as variant: a baseline must not change when the file gets
+    # a second one.
     parts = [replace(unit, program=name, variant=name) for name, _ in programs or ()] or [unit]
     return Expansion(tuple(one for part in parts for one in per_arch(part, asked).units), notes)
 
 
 def _unread(unit: Unit, surveyed: Survey) -> Iterator[Gap]:
-    """One gap for all that may make kernels in a file and is not read."""
+    """One gap for everything in a file that may make kernels but is not read."""
     listed = [f"line {one.line}: {one.form}" for one in surveyed.unread]
     if listed:
         more = f"; and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
@@ -106,10 +107,10 @@ def _unread(unit: Unit, surveyed: Survey) -> Iterator[Gap]:
 
 
 def lower(unit: Unit, cache_directory: str | None, along: Along | None = None) -> Artifacts:
-    """Take a unit of a Python file to its artefacts.
+    """Compile a unit of a Python file.
 
     Raises:
-        LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
+        LmemscopeError: it has no such kernel, or the kernel cannot be compiled.
     """
     del along
     programs = python_runs.programs_of(unit)[0]
@@ -165,7 +166,7 @@ def _generated(
     gaps: tuple[Gap, ...],
     cache_directory: str | None,
 ) -> Artifacts:
-    """A kernel that CuPy generates, for the types of a signature, or those it compiles with."""
+    """Compile a kernel that CuPy generates, for a signature's types or the first that compile."""
     around = cupy_templates.templates()
     try:
         assignments = [kernel.of_signature(one) for one in signatures[:1]] or kernel.assignments()
@@ -194,9 +195,9 @@ def _generated(
 
 
 def _signatures(unit: Unit, name: str) -> list[str]:
-    """Types of calls of a kernel, as the user gave them, without its name and parentheses.
+    """The argument types that the user gave for a kernel, without its name and parentheses.
 
-    ``module:kernel(...)`` speaks of the kernel of that module alone, and goes before others.
+    ``module:kernel(...)`` applies only to that module's kernel and takes precedence.
     """
     stem = os.path.splitext(os.path.basename(unit.path))[0]
     of_module: list[str] = []
@@ -218,23 +219,23 @@ def compile_text(
     gaps: tuple[Gap, ...],
     cache_directory: str | None,
 ) -> Artifacts:
-    """Compile a text as CuPy does, or find what an earlier run has made of it.
+    """Compile a text as CuPy does, or load the result of an earlier run.
 
     Args:
-        unit: that it is of.
+        unit: the unit of the text.
         source: CUDA C++.
-        options: of the program's own.
+        options: the program's own options.
         name_expressions: templates to instantiate.
-        gaps: what to say of it.
-        cache_directory: where the store is, or None to compile always.
+        gaps: to attach to the result.
+        cache_directory: the store, or None to compile always.
 
     Raises:
-        CompileError, ToolMissingError: NVRTC refuses it, or is missing.
+        CompileError, ToolMissingError: NVRTC rejects it, or is missing.
     """
     toolchain = Toolchain(unit.toolkit)
     if unit.options.std is not None:
         options = tuple(option for option in options if "-std=" not in option)
-    # CuPy's own headers come before the toolkit's, which hold another CCCL.
+    # CuPy's own headers come before the toolkit's, which contain another version of CCCL.
     own = cupy_options(options, has_dialect=unit.options.std is not None)
     flags = nvrtc.options_for(unit.arch, unit.options, toolchain, first=own)
     names = (*name_expressions, *unit.options.instantiate)
@@ -346,7 +347,7 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
 def _variables(
     unit: Unit, kernel: NumbaKernel, ptx: bytes, arrays: list[dict[str, Any]]
 ) -> list[Variable]:
-    """The local arrays, as a debug compilation would tell of variables."""
+    """The local arrays, in the form in which a debug compilation reports variables."""
     functions = [function.name for function in PtxModule(ptx).functions]
     return [
         Variable(
@@ -368,7 +369,7 @@ def _variables(
 def _parameters(
     unit: Unit, kernel: NumbaKernel, ptx: bytes, names: list[str] | None
 ) -> Iterator[Variable]:
-    """The kernel's parameters, which PTX has taken apart; none where their numbers differ."""
+    """The kernel's parameters, which PTX splits up; empty if the counts do not match."""
     for function in PtxModule(ptx).functions:
         if names is not None and len(function.parameters) == len(names):
             for order, name in enumerate(names):
@@ -388,7 +389,7 @@ def _parameters(
 def _ask_child(
     unit: Unit, kind: str, name: str, line: int, arrays: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Run the user's file in a process of its own and have one kernel compiled there."""
+    """Run the user's file in a separate process and compile one kernel there."""
     given = _signatures(unit, name)
     spelled = "void({})" if kind == "numba" else f"{name}({{}})"
     signatures = [spelled.format(types) for types in given]

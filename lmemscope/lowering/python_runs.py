@@ -1,4 +1,4 @@
-"""Running a user's Python file in a process of its own, on request, and what it made."""
+"""Run a user's Python file in a separate process, on request, and collect the kernels it makes."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from lmemscope.sources.python import Program, read_programs
 from lmemscope.tools import cupy_capture, process
 
 _SHARE = 0.8
-"""Of a unit's limit: the child has to end first, or nobody would end it."""
+"""Fraction of the unit's time limit: the child must end first, or nothing would end it."""
 _SECONDS = 120.0
-"""What running a user's file may take where no ``--timeout`` says otherwise."""
+"""Time limit in seconds for running a user's file without ``--timeout``."""
 
 
 def time_limit(unit: Unit) -> float:
-    """Seconds that running a unit's file may take."""
+    """Time limit in seconds for running a unit's file."""
     return (unit.options.time_limit or _SECONDS) * _SHARE
 
 
 def ask(child: str, request: dict[str, Any], name: str, limit: float) -> tuple[dict[str, Any], str]:
-    """The answer of a program that runs a user's file, and what the file printed.
+    """Run a program that executes the user's file; return its answer and what the file printed.
 
     Args:
         child: the program's path.
-        request: what it reads.
+        request: its input.
         name: of the file, for messages.
-        limit: seconds.
+        limit: in seconds.
 
     Raises:
         CompileError: the process ended without an answer.
@@ -44,7 +44,7 @@ def ask(child: str, request: dict[str, Any], name: str, limit: float) -> tuple[d
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
         asked.write_text(json.dumps(request), encoding="utf-8")
-        # As a file and with -P: of the current directory it imports only what the user's file does.
+        # Run as a file with -P: only the user's file may import from the current directory.
         command = [sys.executable, "-P", child, str(asked), str(answered)]
         try:
             done = process.run(command, timeout=limit)
@@ -66,13 +66,13 @@ def ask(child: str, request: dict[str, Any], name: str, limit: float) -> tuple[d
 
 
 def programs_of(unit: Unit) -> tuple[list[Program], Gap | None]:
-    """Programs of a file that may be run: those of its text, and those that running it makes.
+    """The programs in a file that may be run: those in its text, and those made by running it.
 
-    It is run where its text leaves a program open, or names none. What is left open gives way to
-    what its call has made.
+    The file is run if its text names no program or leaves one undetermined; undetermined programs
+    are then replaced by what their call made.
 
     Returns:
-        The programs, and what to say of a run that ended with an error.
+        The programs, and a gap if the run ended with an error.
 
     Raises:
         LmemscopeError: the file cannot be read, or its run gives no answer.
@@ -99,13 +99,13 @@ def programs_of(unit: Unit) -> tuple[list[Program], Gap | None]:
 def _captured(
     path: str, changed: int, name: str, limit: float
 ) -> tuple[tuple[tuple[str, CupyProgram], ...], str | None]:
-    """Programs that running a file makes, each with the file of its call, and the run's error.
+    """Programs made by running a file, each with the file of its call, and the run's error.
 
     Args:
         path: of the file.
-        changed: when, so that a file that has changed is run again.
+        changed: its modification time, so that a changed file is run again.
         name: for messages.
-        limit: seconds.
+        limit: in seconds.
     """
     del changed
     answer, _ = ask(cupy_capture.__file__, {"path": path}, name, limit)

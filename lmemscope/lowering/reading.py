@@ -1,4 +1,4 @@
-"""A unit's file as bytes or text; what is wrong with it is said with the file's name."""
+"""Read a unit's file as bytes or text; errors name the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lmemscope.sources.encoding import decoded, encoded, is_encodable, wide_enco
 
 
 def read_bytes(unit: Unit) -> bytes:
-    """Bytes of a unit's file.
+    """The bytes of a unit's file.
 
     Raises:
         InputError: it does not exist or cannot be read.
@@ -28,12 +28,12 @@ def read_bytes(unit: Unit) -> bytes:
 
 
 def read_text(unit: Unit, what: str) -> str:
-    """Text of a unit's file, without a byte order mark; bytes that are not UTF-8 are kept.
+    """The text of a unit's file without a byte order mark; bytes that are not UTF-8 are kept.
 
     Raises:
-        InputError: it cannot be read, is binary, or is text that no CUDA compiler takes.
+        InputError: it cannot be read, is binary, or is encoded in a way no CUDA compiler accepts.
     """
-    # Warp writes what NVRTC gives it, with the NUL behind the text.
+    # Warp saves the text as passed to NVRTC, with its terminating NUL.
     data = read_bytes(unit).removesuffix(b"\0")
     wide = wide_encoding(data)
     if wide is not None:
@@ -52,7 +52,7 @@ def read_text(unit: Unit, what: str) -> str:
 
 
 def encoding_gaps(unit: Unit, text: str) -> tuple[Gap, ...]:
-    """What to say of a text that `read_text` gave: how it was taken, if it is not UTF-8."""
+    """A gap if the text from `read_text` was not UTF-8: how it was decoded."""
     if is_encodable(text):
         return ()
     odd = encoded(text)

@@ -1,4 +1,4 @@
-"""What a report says of units that had to become relocatable code."""
+"""The gap for units that had to be compiled as relocatable device code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from lmemscope.model import Gap
 
 
 def launching_gap(how: str) -> Gap:
-    """The gap of a unit that was compiled as relocatable code because it launches.
+    """The gap of a unit compiled as relocatable code because it launches kernels.
 
     Args:
-        how: what was done, ``assembled as relocatable code (ptxas -c)``.
+        how: what was done, such as ``assembled as relocatable code (ptxas -c)``.
     """
     because = "because it launches from the device"
     return Gap("link", f"{how}, {because}; what the linker adds to its stack is not known")

@@ -1,13 +1,13 @@
-"""A content-addressed store of what the compilers made, and of what was concluded from it.
+"""A content-addressed store of compiler outputs and of reports derived from them.
 
-An entry's name is a hash of everything that its contents follow from: every byte of the source and
-of the user's headers, the options, the architecture, the installed toolkit, this program's
-version. Nothing is ever invalidated: a changed input has another name. An entry also carries the
-size and time of the tools that made it, which catches a toolkit that was changed in place.
+An entry's name is a hash of everything that its contents depend on: every byte of the source and of
+the user's headers, the options, the architecture, the installed toolkit and this program's version.
+Entries are never invalidated: a changed input has another name. An entry also records the size and
+time of the tools that made it, which detects a toolkit that was changed in place.
 
-Safe between processes: an entry is written beside its place and moved there in one step, and its
-first line is a checksum of the rest. Whatever is odd about an entry makes it a miss, and whatever
-is odd about the directory makes it no cache; neither is an error.
+The store is safe between processes: an entry is written to a temporary file and moved into place
+atomically, and its first line is a checksum of the rest. A damaged entry is a miss, and an unusable
+directory means no cache; neither is an error.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from lmemscope.sources import includes
 R = TypeVar("R")
 
 FORMAT = 6
-"""Changes whenever an entry's layout, or how a unit is compiled, changes."""
+"""Increase when the layout of an entry, or the way units are compiled, changes."""
 
 LIMIT = 2 << 30
-"""Bytes that the store may hold after a run; the least recently used entries go first."""
+"""Maximum bytes in the store after a run; the least recently used entries are removed first."""
 
 _ENVIRONMENT = (
     "CUDA_HOME",
@@ -58,16 +58,16 @@ _ENVIRONMENT = (
 )
 _WHEEL = re.compile(r"(?:nvidia|cupy)[\w.]*-[\w.+!]+\.dist-info")
 _NOT_READ = re.compile(r"nvidia_(?:nvjitlink|ml_py)\b", re.IGNORECASE)
-"""Wheels with neither a compiler of units nor a header that device code includes."""
+"""Wheels that contain neither a compiler nor headers for device code."""
 _ENTRY = ".entry"
 
 
 class Outputs(Struct, frozen=True):
-    """What the compilers made of a unit, as it is stored beside its PTX and cubin.
+    """Compiler output for a unit, stored beside its PTX and cubin.
 
     Attributes:
         frontend, options, gaps, instantiated: as in `Artifacts`.
-        log: the compiler's log that holds ptxas's report, or None.
+        log: the compiler's log that contains the ptxas report, or None.
     """
 
     frontend: Frontend
@@ -78,7 +78,7 @@ class Outputs(Struct, frozen=True):
 
 
 class Slot(Struct, frozen=True):
-    """The place of one unit's outputs: a directory and a key."""
+    """The place of one unit's outputs in the store: a directory and a key."""
 
     directory: str
     key: str
@@ -86,12 +86,12 @@ class Slot(Struct, frozen=True):
     def load(
         self, stage: str, record: type[R], blobs: int = 0
     ) -> tuple[R, tuple[bytes, ...], tuple[Tool, ...]] | None:
-        """What was stored for a stage, or None: not there, damaged, or made by other tools.
+        """Load the entry of a stage; None if it is absent, damaged, or made by other tools.
 
         Args:
             stage: name of the entry.
-            record: its structure; an entry of another one is as good as none.
-            blobs: how many blobs it must have.
+            record: its type; an entry of another type is a miss.
+            blobs: the number of blobs it must have.
 
         Returns:
             The record, the blobs, and the tools that made them.
@@ -111,7 +111,7 @@ class Slot(Struct, frozen=True):
     def store(
         self, stage: str, record: object, blobs: Sequence[bytes], tools: Iterable[Tool]
     ) -> None:
-        """Store a stage's outputs; a cache that cannot be written is no cache."""
+        """Store a stage's outputs; if the directory cannot be written, do nothing."""
         path = self.path(stage)
         with contextlib.suppress(OSError):
             content = _encode(record, blobs, tools)
@@ -124,15 +124,15 @@ class Slot(Struct, frozen=True):
 
 
 def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> Slot | None:
-    """Where a unit's outputs belong, or None where that cannot be known.
+    """The slot for a unit's outputs, or None if it cannot be determined.
 
-    None without a directory, for a source that cannot be read, and for one that includes a header
-    by a macro's name.
+    None without a directory, for an unreadable source, and for one that includes a header whose
+    name comes from a macro.
 
     Args:
         directory: of the store.
         unit: to look up.
-        moved: of a unit of another revision, where its files would be in the working tree.
+        moved: for a unit of another revision, the mapping to working-tree paths.
     """
     if directory is None:
         return None
@@ -155,14 +155,14 @@ def slot_of_text(
     flags: Sequence[str],
     names: Sequence[str],
 ) -> Slot | None:
-    """Where the outputs of a program in another file's text belong, or None as of `slot_for`.
+    """The slot for a program embedded in another file's text, or None as for `slot_for`.
 
     Args:
         directory: of the store.
-        unit: whose file holds the program; quoted headers are looked up beside that.
+        unit: whose file contains the program; quoted includes are resolved beside that file.
         text: of the program.
         own: the program's own options.
-        flags: all that the compiler is given.
+        flags: all flags passed to the compiler.
         names: of instances.
     """
     if directory is None:
@@ -182,7 +182,7 @@ def slot_of_text(
 
 
 def _follows(unit: Unit, read: includes.Closure) -> dict[str, object]:
-    """What a unit's outputs follow from.
+    """Everything that a unit's outputs depend on.
 
     Raises:
         OSError: a file that it reads cannot be read.
@@ -193,7 +193,7 @@ def _follows(unit: Unit, read: includes.Closure) -> dict[str, object]:
         "path": unit.path,
         "arch": unit.arch,
         "frontend": unit.frontend,
-        # How long one may take decides nothing about what comes out.
+        # Time and size limits do not change the output.
         "options": asdict(replace(unit.options, time_limit=None, max_file_size=None)),
         "files": [(path, includes.digest(path)) for path in read.files],
         "system": [(path, stamp(path)) for path in read.system],
@@ -221,38 +221,38 @@ def _slot(directory: str, follows: dict[str, object], moved: Moved | None) -> Sl
 
 
 def slot_by(directory: str | None, *follows: object) -> Slot | None:
-    """Where what follows from nothing but some values belongs, or None without a directory."""
+    """The slot for outputs that depend only on the given values, or None without a directory."""
     if directory is None:
         return None
     return Slot(directory, hashlib.sha256(codec.encode((FORMAT, __version__, follows))).hexdigest())
 
 
 def slot_at(directory: str | None, key: str | None) -> Slot | None:
-    """The slot of a key that an earlier `slot_for` gave, or None without one."""
+    """The slot for a key from an earlier `slot_for`, or None without a key."""
     return None if directory is None or key is None else Slot(directory, key)
 
 
 class Contents(Struct, frozen=True):
-    """How much a store holds: entries, and their bytes on disk."""
+    """The size of a store: number of entries, and their bytes on disk."""
 
     entries: int
     bytes: int
 
 
 def contents(directory: str) -> Contents:
-    """Count what a store holds; nothing where there is none."""
+    """Count a store's entries; zero if there is no store."""
     sizes = [size for _, size, _ in _entries(directory)]
     return Contents(len(sizes), sum(sizes))
 
 
 def clear(directory: str) -> Contents:
-    """Remove every entry, and nothing else that may be in the directory.
+    """Remove every entry, and nothing else in the directory.
 
     Returns:
         What was removed.
 
     Raises:
-        OSError: something cannot be removed.
+        OSError: an entry cannot be removed.
     """
     removed = contents(directory)
     with contextlib.suppress(FileNotFoundError):
@@ -261,7 +261,7 @@ def clear(directory: str) -> Contents:
 
 
 def trim(directory: str, limit: int = LIMIT) -> None:
-    """Remove the least recently used entries until the rest fits."""
+    """Remove the least recently used entries until the rest fits the limit."""
     found = sorted(_entries(directory))
     total = sum(size for _, size, _ in found)
     for _, size, path in found:
@@ -273,11 +273,11 @@ def trim(directory: str, limit: int = LIMIT) -> None:
 
 
 class _Head(Struct, frozen=True):
-    """The first line of an entry's body; the record follows in the second, then the blobs.
+    """The first line of an entry's body, followed by the record and then the blobs.
 
     Attributes:
         tools: that made the contents.
-        stamps: size and time in ns of each tool's file; None for one without a file.
+        stamps: size and time in ns of each tool's file; None for a tool without a file.
         lengths: of the blobs, in bytes.
     """
 
@@ -317,7 +317,7 @@ def _stamp_of(tool: Tool) -> tuple[int, int] | None:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """Size in bytes and time of the last change in ns.
+    """Size in bytes and modification time in ns.
 
     Raises:
         OSError: there is no such file.
@@ -328,10 +328,10 @@ def stamp(path: str) -> tuple[int, int]:
 
 @functools.cache
 def installed_wheels() -> list[str]:
-    """Wheels that results can follow from, with their versions, from the names of their records.
+    """Installed wheels that may affect results, with versions, from their metadata directories.
 
-    They hold compilers or headers; CuPy's has both the headers of its programs and their options.
-    What is made with Numba or Triton is not stored.
+    They contain compilers or headers; CuPy's has both the headers of its programs and their
+    options. Output of Numba and Triton is not stored.
     """
     found: set[str] = set()
     for directory in sys.path:
@@ -347,7 +347,7 @@ def _host_compiler() -> tuple[str, int, int] | None:
 
 
 def _entries(directory: str) -> Iterator[tuple[int, int, str]]:
-    """(time of last use in ns, bytes, path) of every entry, and of what interrupted runs left."""
+    """(time of last use in ns, bytes, path) of every entry and of leftovers of interrupted runs."""
     for root, _, names in os.walk(os.path.join(directory, "entries")):
         for name in names:
             path = os.path.join(root, name)

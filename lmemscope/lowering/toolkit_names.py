@@ -1,4 +1,4 @@
-"""Macros of a unit's toolkit that the unit names and that nvcc may define otherwise than NVRTC."""
+"""Detect toolkit macros in a unit whose definition may differ between nvcc and NVRTC."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STAGE = "macros"
 
 
 def of_other_version(unit: Unit, toolchain: Toolchain) -> str | None:
-    """A macro that a unit names and that an NVRTC of another version does not define."""
+    """A macro that a unit uses and that NVRTC of another version does not define."""
     try:
         if nvrtc.version(toolchain) == MEASURED:
             return None
@@ -34,17 +34,17 @@ def of_other_version(unit: Unit, toolchain: Toolchain) -> str | None:
         flags = nvrtc.options_for(unit.arch, unit.options, toolchain)
         known = nvrtc.defined(names, flags, toolchain)
     except (OSError, CompileError, ToolMissingError):
-        return None  # Compiling meets it too, and says so.
+        return None  # Compiling will fail on it too, with a message.
     return next((name for name in names if name not in known), None)
 
 
 def named(unit: Unit, directories: Sequence[str], cache_directory: str | None) -> str | None:
-    """The macro's name, or None where there is none.
+    """The macro's name, or None if there is none.
 
     Args:
         unit: what is compiled.
         directories: of the toolkit's headers.
-        cache_directory: where the names that a header defines are kept, or None.
+        cache_directory: where the names defined by a header are stored, or None.
     """
     try:
         read = closure(unit.path, unit.options)

@@ -1,11 +1,12 @@
-"""Names of a kernel's parameters, as what its compiler wrote beside the PTX or cubin has them.
+"""Read the names of kernel parameters from files that a compiler wrote beside the PTX or cubin.
 
-PTX calls parameters by their positions. Layouts, as measured:
+PTX names parameters by position. Layouts, as measured:
 
 - Triton 3.9: ``NAME.ttir``, whose ``tt.func public @NAME(%x: !tt.ptr<f32> loc("x"(#loc)), …)`` has
-  the parameters that are left: constants and those of a value that the kernel is compiled for are
-  gone. PTX adds its own behind them.
-- Warp 1.19: ``wp_MODULE_HASH.cu``, whose kernels have one parameter a line, Python's as ``var_x``.
+  the remaining parameters: constants and those that the kernel is specialised for are removed. PTX
+  appends its own parameters.
+- Warp 1.19: ``wp_MODULE_HASH.cu``, whose kernels have one parameter per line, named ``var_x`` for
+  Python's ``x``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ARCH = re.compile(r"\.sm\d+[af]?$")
 
 
 def parameters_beside(path: str) -> tuple[Variable, ...]:
-    """The parameters of a file's kernels; empty where nothing beside it names them.
+    """The parameters of a file's kernels; empty if no file beside it names them.
 
     Args:
         path: of PTX or a cubin.
@@ -61,7 +62,7 @@ def _text(path: str) -> str:
 
 
 def _triton(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Kernels of Triton's intermediate form, and what their parameters are called in Python."""
+    """Kernels in Triton's intermediate form, with the Python names of their parameters."""
     aliases = dict(_ALIAS.findall(text))
     for function, rest in _FUNCTION.findall(text):
         names = []
@@ -74,6 +75,6 @@ def _triton(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _warp(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Kernels of a module that Warp made, and what their parameters are called in Python."""
+    """Kernels of a Warp module, with the Python names of their parameters."""
     for function, declared in _KERNEL.findall(text):
         yield function, [name.removeprefix("var_") for name in _DECLARED.findall(declared)]

@@ -1,11 +1,11 @@
-"""The frozen data types that cross a stage of the pipeline; this module imports nothing of ours.
+"""The frozen data types that pass between stages of the pipeline. Imports nothing else of ours.
 
-Two vocabularies meet here. *Facts* are what the toolchain said and what the bytes of a cubin say
-(`KernelFacts` and what it holds). *Judgements* (`Verdict`, `Finding`) are built from facts.
+There are two vocabularies. *Facts* are what the toolchain reported and what a cubin contains
+(`KernelFacts` and its fields). *Judgements* (`Verdict`, `Finding`) are derived from facts.
 
-Units. Sizes are bytes per thread. Site bytes are bytes at instruction sites: the access width of
-each ``LDL``/``STL`` summed over the instructions in the code, neither over executions nor over
-threads; 31 KB at sites can share a frame of 128 bytes, so the two are never mixed.
+Sizes are bytes per thread. Site bytes are the access widths of ``LDL``/``STL`` instructions, summed
+over the instructions in the code, not over executions or threads. 31 KB at sites can share a
+128-byte frame, so frame bytes and site bytes are never mixed.
 
 ``None`` always means "not observed", never zero.
 """

@@ -1,4 +1,4 @@
-"""What the toolchain made of a unit, and what a debug compilation says of its variables."""
+"""A unit's compiled artefacts, and the variables that its debug compilation describes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lmemscope.model.request import Frontend, Gap, KernelDirective, SourceLocati
 
 
 class Member(Struct, frozen=True):
-    """A data member: its place in the record, in bytes.
+    """A data member and its place in the record.
 
     Attributes:
-        name, type: as the source says.
-        offset, size: bytes; those of an anonymous union's members are in the record around it.
-        members: of a structure, or of an array's element that is one.
-        file, line: of the declaration; 0 where not known.
+        name, type: as in the source.
+        offset, size: bytes; members of an anonymous union are listed in the enclosing record.
+        members: of a structure, or of an array whose elements are structures.
+        file, line: of the declaration; 0 if unknown.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Variable(Struct, frozen=True):
 
     Attributes:
         function: mangled name of the function that declares it.
-        name, type: as the source says.
-        size: bytes, 0 where the type's size is not known.
+        name, type: as in the source.
+        size: bytes; 0 if the size of the type is unknown.
         file, line: of the declaration.
-        is_parameter: a formal parameter.
-        members: of a structure, or of an array's element that is one; in order.
-        order: position of the declaration in the document.
-        referent: of a reference, what it stands for under its name; else None.
+        is_parameter: whether it is a formal parameter.
+        members: of a structure, or of an array whose elements are structures; in order.
+        order: position of the declaration in the debug information.
+        referent: for a reference, the entity it refers to under its name; else None.
     """
 
     function: str
@@ -55,28 +55,28 @@ class Variable(Struct, frozen=True):
 
 
 class Artifacts(Struct, frozen=True):
-    """What the toolchain made of a unit.
+    """The artefacts of a unit, and how they were made.
 
     Attributes:
-        unit: what was asked for.
-        frontend: the route taken.
-        options: the compiler options of that route.
-        ptx: PTX text, as its line numbers are used, or None (see ``gaps``).
-        ptxas_log: the compiler's log that holds ptxas's report, or None (see ``gaps``).
+        unit: what was requested.
+        frontend: the front end that was used.
+        options: the compiler options passed by that front end.
+        ptx: PTX text whose line numbers are referred to, or None (see ``gaps``).
+        ptxas_log: the compiler's log that contains the ptxas report, or None (see ``gaps``).
         cubin: machine code for ``unit.arch``.
-        tools: what was used.
+        tools: the tools used.
         gaps: what is missing and why.
-        source: what the CUDA source says about itself, or None for other inputs.
-        instantiated: name expressions that the compilation was given.
-        key: where the outputs are kept in the store for the next run, or None.
-        cached: whether they came from there.
-        program: the text that was compiled where that is not the file's, or None.
-        variables: what the front end knows of variables, where no debug compilation can tell.
-        assembled: where ``cubin`` was not made here and has no line tables, what ptxas makes of
-            ``ptx``, with its report in ``ptxas_log``; else None.
-        language: of the source, where what lies beside the input says it; else None.
-        directives: comments about its kernels that are in no CUDA source.
-        defined: where kernels are defined, by mangled name, as what lies beside the input says.
+        source: the parsed CUDA source, or None for other inputs.
+        instantiated: name expressions passed to the compilation.
+        key: key of the outputs in the store, or None.
+        cached: whether the outputs came from the store.
+        program: the text that was compiled if it is not the file's, or None.
+        variables: variables known to the front end, for code without a debug compilation.
+        assembled: if ``cubin`` was not made here and has no line tables, the cubin that ptxas makes
+            from ``ptx``, with its report in ``ptxas_log``; else None.
+        language: the source language, if a file beside the input states it; else None.
+        directives: comments about its kernels that are not in a CUDA source.
+        defined: where kernels are defined, by mangled name, according to files beside the input.
     """
 
     unit: Unit

@@ -1,7 +1,7 @@
-"""C++ text with blanks for what is no code, of the same length: the text in which braces match.
+"""Blank out everything in C++ text that is not code, keeping its length, so that braces match.
 
-Comments, what stands in quotes, and branches that no compiler takes (``#if 0``) may hold braces,
-names and directives that mean nothing. Whoever matches brackets or looks for names does so here.
+Comments, literals and branches that are never compiled (``#if 0``) may contain meaningless braces,
+names and directives. All code that matches brackets or searches for names works on this text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PIECE = re.compile(
     re.DOTALL,
 )
 _KEPT = 64
-"""Texts whose answers are kept."""
+"""Number of texts whose results are cached."""
 _RAW = re.compile(r"\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)", re.DOTALL)
 _RAW_PREFIX = re.compile(r"(?<!\w)(?:u8|[uUL])?R")
 _SPELLED = {
@@ -41,9 +41,10 @@ _SPELLED = {
     "<:": "[",
     ":>": "]",
 }
-"""Other spellings of tokens, which a preprocessor takes for the same."""
+"""Alternative spellings of tokens, which a preprocessor treats as the same."""
 _OTHER = re.compile(
-    # What begins with a character, and not with a boundary, is found fast.
+    # A pattern that starts with a literal character is found faster than one that starts with a
+    # boundary.
     "|".join(rf"{word}(?<!\w{word})(?!\w)" for word in _SPELLED if word.isidentifier())
     + r"|<%|%>|<:(?!:[^:>])|:>|%:|\?\?[=/'()!<>-]"
 )
@@ -55,25 +56,25 @@ _FREE_TEXT = ("error", "warning")
 _OPENING = ("if", "ifdef", "ifndef")
 _NEXT = ("elif", "elifdef", "elifndef", "else")
 _APART = frozenset((*" \t\r\n(){}[],;", ""))
-"""What two tokens may stand beside without becoming one."""
+"""Characters that can adjoin two tokens without merging them."""
 _VISIBLE = re.compile(r"[^\r\n]")
 _BRACKET = re.compile(
     rb"[][(){}]|^[ \t]*#[ \t]*(?P<word>\w*)(?>(?>(?:[^\n\\]++|\\\r?\n|\\.){1,999})*)", re.MULTILINE
 )
 _BEFORE_END = ("\\", "\r")
-"""What means another thing behind it than at the end of a text."""
+"""Endings that have another meaning inside a text than at its end."""
 _PAIRS = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
 class Blanked(Struct, frozen=True):
-    """A text without what is no code.
+    """A text with everything blanked that is not code.
 
     Attributes:
-        code: with blanks for comments, the insides of quotes, and branches never compiled. Every
-            line and every column is where it was; alternative tokens have their usual spelling.
-        uncommented: the same, but with what stands in quotes.
-        odd_line: the first line (1-based) whose tokens are not read here, such as a name that a
-            backslash divides; None of other texts.
+        code: the text with blanks for comments, the contents of literals, and branches never
+            compiled. Lines and columns are unchanged; alternative tokens have their usual spelling.
+        uncommented: the same, with literals kept.
+        odd_line: the first line (1-based) with tokens that are not supported, such as a name split
+            by a backslash; None if there is none.
     """
 
     code: str
@@ -83,17 +84,17 @@ class Blanked(Struct, frozen=True):
 
 @functools.lru_cache(maxsize=_KEPT)
 def blanked(text: str) -> Blanked:
-    """A C++ text without comments, literals and dead branches, as long as it was.
+    """A C++ text with comments, literals and dead branches blanked, of unchanged length.
 
-    Units of a project, and what asks about each, meet the same headers.
+    Cached: the units of a project, and the analyses of each, read the same headers.
     """
     return _Reader(text).read()
 
 
 def blanked_bytes(data: bytes) -> tuple[bytes, bytes, int | None]:
-    """The fields of `Blanked`, of a file's bytes."""
+    """The fields of `Blanked` for a file's bytes."""
     text = data.decode("latin-1")
-    # Readers of lines ask without the last line's end.
+    # Callers that read lines pass text without the final newline.
     end = "\n" if text.endswith("\n") and not text[:-1].rstrip(" \t").endswith(_BEFORE_END) else ""
     made = blanked(text.removesuffix(end))
     code, uncommented = (f"{one}{end}".encode("latin-1") for one in (made.code, made.uncommented))
@@ -101,15 +102,15 @@ def blanked_bytes(data: bytes) -> tuple[bytes, bytes, int | None]:
 
 
 def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
-    """Where what was opened before a place is closed; the text's end where that is not certain.
+    """Position of the bracket that closes an open one; the end of the text if that is uncertain.
 
-    Directives' own brackets do not count. It is not certain where branches of a condition open or
-    close something, for not all of them are compiled.
+    Brackets inside directives do not count. The position is uncertain if branches of a condition
+    contain unbalanced brackets, since not all of the branches are compiled.
 
     Args:
         text: blanked.
-        start: behind the bracket that is open.
-        marks: both brackets.
+        start: position after the open bracket.
+        marks: the opening and the closing bracket.
         last: where the search ends.
     """
     depth, branches = 1, list[int]()
@@ -132,7 +133,7 @@ def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> in
 
 
 def is_balanced(text: bytes) -> bool:
-    """Whether all brackets of a blanked text match, in each branch of its conditions alone, too."""
+    """Whether all brackets of a blanked text match, also within each branch of its conditions."""
     opened: list[bytes] = []
     branches: list[int] = []
     for found in _BRACKET.finditer(text):
@@ -154,13 +155,13 @@ def is_balanced(text: bytes) -> bool:
 
 
 class _Chain(Struct):
-    """An open condition: the branches from ``#if`` to ``#endif``.
+    """An open conditional: the branches from ``#if`` to ``#endif``.
 
     Attributes:
-        lives: whether the branch at hand is compiled; None where that is not known.
-        is_taken: whether an earlier branch certainly was.
+        lives: whether the current branch is compiled; None if unknown.
+        is_taken: whether an earlier branch is certainly compiled.
         is_known: whether all conditions so far are constants.
-        lines: where its directives stand.
+        lines: positions of its directives.
     """
 
     lives: bool | None
@@ -176,9 +177,9 @@ class _Reader:
         self._uncommented: list[str] = []
         self._chains: list[_Chain] = []
         self._constant: list[tuple[int, int]] = []
-        """Directives whose conditions are constants: they are blanked in the end."""
+        """Directives with constant conditions, to be blanked at the end."""
         self._odd: int | None = None
-        """Where the first token stands that is not read."""
+        """Position of the first unsupported token."""
         self._dead = 0
         """Open branches that are never compiled."""
         self._at = 0
@@ -209,7 +210,7 @@ class _Reader:
         return Blanked(_replaced(code, instead), uncommented, line)
 
     def _keep(self, end: int) -> None:
-        """Text up to a place, without comments and quotes."""
+        """Append the text up to a position, without comments and literals."""
         piece = self._text[self._at : end]
         last = piece.rfind("\n")
         self._is_line_start = (self._is_line_start or last >= 0) and not piece[last + 1 :].strip()
@@ -217,7 +218,7 @@ class _Reader:
         self._write(piece, piece)
 
     def _plain(self, start: int, end: int) -> int:
-        """Code that is compiled, and a literal behind it that is not raw: most of what there is."""
+        """Append compiled code up to and including the next ordinary literal: the common case."""
         begin, text = self._at, self._text
         self._is_directive = self._is_directive and text.find("\n", begin, start) < 0
         self._is_line_start = False
@@ -238,7 +239,7 @@ class _Reader:
             self._odd = at
 
     def _one(self, found: re.Match[str]) -> int:
-        """Write a piece, and say where the next may begin."""
+        """Append one piece, and return where the next may begin."""
         piece, kind = found[0], found.lastgroup
         if kind in ("line", "block"):
             if kind == "line" and _LOOSE_SPLICE.search(piece + "\n") is not None:
@@ -263,7 +264,7 @@ class _Reader:
         return found.end()
 
     def _raw(self, at: int) -> str | None:
-        """The raw string whose quote stands at a place; None where none does."""
+        """The raw string whose quote is at a position; None if there is none."""
         prefix = self._text[max(0, at - 4) : at]
         is_raw = prefix.endswith("R") and any(
             one.end() == len(prefix) for one in _RAW_PREFIX.finditer(prefix)
@@ -272,11 +273,11 @@ class _Reader:
         return None if found is None else found[0]
 
     def _quoted(self, piece: str) -> None:
-        end = len(piece) - (piece[-1] == piece[0])  # A raw string may not be closed.
+        end = len(piece) - (piece[-1] == piece[0])  # may be unterminated
         self._write(piece[0] + _hidden(piece[1:end]) + piece[end:], piece)
 
     def _splice(self, found: re.Match[str]) -> None:
-        """A backslash at a line's end; in a directive it stays, for it makes the line longer."""
+        """Join lines at a backslash; in a directive it stays, since it continues the line."""
         is_loose = found[0][1] in " \t"
         if self._is_directive:
             if is_loose:
@@ -305,7 +306,7 @@ class _Reader:
         return end
 
     def _condition(self, found: re.Match[str]) -> int:
-        """A line of a condition: it stands in the branch around it, and begins a new one."""
+        """Process a conditional directive: it belongs to the enclosing branch and opens another."""
         word = found["word"]
         constant = _CONSTANT.match(self._text, found.end()) if word == "if" else None
         chain = None
@@ -329,7 +330,7 @@ class _Reader:
         return end
 
     def _next(self, word: str, chain: _Chain) -> None:
-        """The next branch of a chain of conditions."""
+        """Start the next branch of a conditional."""
         chain.is_known = chain.is_known and word == "else"
         is_last = word == "else" and chain.is_known
         chain.lives = False if chain.is_taken else True if is_last else None
@@ -338,7 +339,7 @@ class _Reader:
 
 
 def _replaced(text: str, instead: list[tuple[int, int, str]]) -> str:
-    """A text with others of the same length in some places, which are in order."""
+    """The text with spans replaced by others of the same length; spans are in order."""
     parts, at = [], 0
     for start, end, other in instead:
         if start >= at:
@@ -348,7 +349,7 @@ def _replaced(text: str, instead: list[tuple[int, int, str]]) -> str:
 
 
 def _hidden(text: str) -> str:
-    """Blanks, line for line."""
+    """The text as blanks, with its line breaks kept."""
     if "\r" in text:
         return _VISIBLE.sub(" ", text)
     return "\n".join([" " * len(line) for line in text.split("\n")])

@@ -1,7 +1,8 @@
-"""The causes, and the kinds of verdict they lead to: one record each, nothing about them elsewhere.
+"""The table of causes, and of the verdicts they lead to.
 
-A cause is added here and in a rule's file of its name (`lmemscope.rules`). No field has a default:
-a record that leaves one out, or a cause without a record, fails when this module is imported.
+Everything about a cause that is not its rule is here. To add one, add a record and a rule file of
+the same name (`lmemscope.rules`). No field has a default: importing this module fails if a record
+omits a field or a cause has no record.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ FrameOwner = Literal["object", "spill slots", "saved registers", "padding", "unk
 
 
 class VerdictKind(Struct, frozen=True, kw_only=True):
-    """What a verdict can be, and how it is shown.
+    """A kind of verdict, and how it is displayed.
 
     Attributes:
-        name: of the contract.
-        rank: the higher, the worse; equal ranks are sorted by site bytes.
-        uses_memory: whether a kernel with it counts as one with local memory.
-        counted: how the summary counts such kernels, or None where it does not.
-        color: on a terminal, as rich names it.
-        shade: on the HTML page, the style sheet's variable.
-        mark: in Markdown.
+        name: as in the documents.
+        rank: higher is worse; equal ranks are sorted by site bytes.
+        uses_memory: whether such a kernel counts as using local memory.
+        counted: how the summary words the count of such kernels, or None to leave them out.
+        color: on a terminal, as a rich colour name.
+        shade: in HTML, the style sheet variable.
+        mark: the symbol in Markdown.
     """
 
     name: VerdictName
@@ -58,18 +59,18 @@ class VerdictKind(Struct, frozen=True, kw_only=True):
 
 
 class CauseTraits(Struct, frozen=True, kw_only=True):
-    """What holds of a cause wherever it is met.
+    """Properties of a cause, independent of any kernel.
 
     Attributes:
-        name: of the contract; the rule's module has the same, with underscores.
-        verdict: the kind of verdict that it leads to.
+        name: as in the documents; the rule's module has the same name, with underscores.
+        verdict: the kind of verdict it leads to.
         gated: whether it fails the gate, and so belongs in a baseline.
-        owner: who owns the frame bytes that its accesses touch beside the objects.
-        named: whether its objects are variables of the source, which have names.
-        indexed: whether how the object is indexed belongs to the finding.
-        deepens: whether a stack depth that is not statically known follows from it.
-        costly: whether what it costs ranks kernels; the others' accesses run for messages and
-            launches alone, or not at all.
+        owner: the owner of frame bytes that its accesses touch outside objects.
+        named: whether its objects are source variables, which have names.
+        indexed: whether a finding says how the object is indexed.
+        deepens: whether it makes the stack depth statically unknown.
+        costly: whether its cost ranks kernels; accesses of the others run only for messages and
+            launches, or not at all.
     """
 
     name: Cause

@@ -1,4 +1,4 @@
-"""Causes as facts: objects, accesses, the frame and the ledgers."""
+"""Causes as facts: stack objects, accesses, frame ranges and the two ledgers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from lmemscope.model.request import (
 from lmemscope.model.sites import SiteClass
 
 _OF_CALLS = frozenset({"math-slow-path", "printf-args"})
-"""Causes whose accesses a library makes for a call of the user's, wherever that is inlined."""
+"""Causes whose accesses a library makes for a call in the user's code, wherever it is inlined."""
 
 Extent = Literal["whole", "part", "rest"]
-"""What of a variable lies in the frame.
+"""How much of a variable lies in the frame.
 
-``whole``: all of it. ``part``: the compiler keeps the rest in registers, or has none of it.
-``rest``: what is left of a structure beside members that are objects of their own.
+``whole``: all of it. ``part``: the compiler keeps the rest in registers or eliminates it. ``rest``:
+what remains of a structure whose other members are separate objects.
 """
 
 
 class IndexSource(Struct, frozen=True):
-    """A leaf of an index: where it comes from, and under which name an author knows it.
+    """A leaf of an index expression: the origin of a value, and its name in the source.
 
     Attributes:
-        kind, name: of the contract; the name is the source's own where it is known. ``copy``: a
+        kind, name: as in the documents; the name is the source's own if it is known. ``copy``: a
             ``memcpy`` or ``memset`` of run-time length, which becomes a loop over bytes.
         position: of a parameter, from 0.
-        constant_trip: of a loop counter: whether the loop's trip count has a known maximum.
+        constant_trip: for a loop counter, whether the loop's trip count has a known maximum.
     """
 
     kind: SourceKind
@@ -52,24 +52,24 @@ class IndexFacts(Struct, frozen=True):
 
     Attributes:
         expression: the index as written in the source, or None.
-        sources: what it is made of, and `trip_sources`; sorted.
-        uniformity: its own across the lanes of a warp; of several that are written alike on that
-            line the least uniform.
-        loop: line of the loop whose counter it is, where that is all it is.
-        location: the line to look at: of those whose index decides, the one whose accesses move
-            most, loops counted; the expression stands there.
-        other_sources: what the object's other indices are made of beside, sorted.
-        other_uniformity: the least uniform of the object's other accesses, where that is less
-            uniform; else None.
-        written_out: PTX instructions that `loop` would be if each iteration stood for itself; None
-            where that is not known.
-        trip_sources: what it is not made of, but what lets lanes leave the loops that it counts in
+        sources: leaves of the index, and `trip_sources`; sorted.
+        uniformity: its uniformity across the lanes of a warp; if several such expressions are on
+            the line, that of the least uniform.
+        loop: line of the loop, if the index is just that loop's counter.
+        location: the line to look at, which contains the expression: of the lines whose index
+            decides, the one whose accesses move most, loops counted.
+        other_sources: leaves of the object's other indices, sorted.
+        other_uniformity: the least uniformity of the object's other accesses, if lower; else None.
+        written_out: number of PTX instructions that `loop` would have if fully unrolled; None if
+            unknown.
+        trip_sources: values that are not part of the index, but make lanes leave its loops in
             different iterations; sorted.
-        alternatives: indices as written, where several stand on the line and nothing tells which
-            one it is; in the order of the text.
-        called_from: the line of the kernel's file that calls the code of `location`, where that is
-            in another file of the user's.
-        chosen_by: what decides which of several objects a pointer leads to; no part of the index.
+        alternatives: indices as written, in source order, if the line has several and it is unknown
+            which one is meant.
+        called_from: the line of the kernel's file that calls the code at `location`, if that is in
+            another of the user's files.
+        chosen_by: values that select which of several objects a pointer leads to; not part of the
+            index.
     """
 
     expression: str | None
@@ -87,42 +87,44 @@ class IndexFacts(Struct, frozen=True):
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:
-        """What all of the object's places are made of: what removes it has to do with each."""
+        """Leaves of all of the object's places: whatever removes it has to deal with each."""
         return tuple(sorted({*self.made_of, *self.other_sources, *self.chosen_by}, key=str))
 
     @property
     def made_of(self) -> tuple[IndexSource, ...]:
-        """What the quoted index is made of, without `trip_sources`."""
+        """Leaves of the quoted index, without `trip_sources`."""
         return tuple(one for one in self.sources if one not in self.trip_sources)
 
     @property
     def least_uniform(self) -> Uniformity:
-        """Of all of the object's indices."""
+        """The least uniformity among all of the object's indices."""
         return self.other_uniformity or self.uniformity
 
 
 class LocalObject(Struct, frozen=True, omit_defaults=True):
-    """A variable, or what the compiler made like one, in a function's stack frame.
+    """A variable or compiler temporary in a function's stack frame.
 
     Attributes:
         function: mangled name of the PTX function that owns it.
         offset: bytes from the start of that function's PTX depot.
-        size: bytes per thread, padding to the next object included where nothing tells it apart.
+        size: bytes per thread; includes padding before the next object if it cannot be told apart.
         cause: why it is in memory.
-        name, type, declared: from the debug compilation's DWARF; None where not known.
-        confidence: how sure the name is; None without a name.
-        index: how it is indexed, where it is indexed at run time.
-        evidence: what shows the cause, in words, which may change; filled where it is written.
-        escape: the line that hands its address to a function or stores it; None where none does.
-        also: other causes that alone would keep it in memory; its bytes count for ``cause`` only,
-            and what removes that one leaves these.
-        called_from: user's lines that call the function that owns it, where that function is the
-            library's and has no lines of its own; sorted.
-        type_size: bytes of ``type``; None where not known.
-        extent: what ``size`` is of ``type_size``.
-        handed_at: the lines of all calls that get its address; sorted.
-        evidence_facts: PTX lines and symbols that show the cause; absent in earlier documents.
-        is_alike: whether each store puts the same value there in all lanes; absent where not.
+        name, type, declared: from the debug compilation's DWARF; None if unknown.
+        confidence: how certain the name is; None without a name.
+        index: how it is indexed, if dynamically.
+        evidence: the evidence for the cause as sentences, whose wording may change; filled in on
+            output.
+        escape: the line that passes its address to a function or stores it; None if none does.
+        also: other causes, each of which alone would keep it in memory. Its bytes count for
+            ``cause`` only; removing that cause leaves these.
+        called_from: the user's lines that call the function that owns it, if that is a library
+            function without line information; sorted.
+        type_size: bytes of ``type``; None if unknown.
+        extent: how much of ``type_size`` ``size`` covers.
+        handed_at: the lines of all calls that receive its address; sorted.
+        evidence_facts: PTX lines and symbols that prove the cause; absent in documents of earlier
+            versions.
+        is_alike: whether every store writes the same value in all lanes; absent if not.
     """
 
     function: str
@@ -146,36 +148,39 @@ class LocalObject(Struct, frozen=True, omit_defaults=True):
 
     @property
     def span(self) -> int:
-        """Bytes of the depot from ``offset`` on in which its own bytes lie."""
+        """Size of the depot range, from ``offset``, that contains its own bytes."""
         return max(self.size, self.type_size or 0) if self.extent == "rest" else self.size
 
 
 class LocalAccess(Struct, frozen=True, omit_defaults=True):
-    """One access of local memory with its cause.
+    """One local memory access, with its cause.
 
     Attributes:
         pc: byte offset in the kernel's code section.
-        opcode: as SASS writes it.
-        is_store, width: direction; bytes per thread.
-        function: mangled name of the function whose code it is in (not inlined).
+        opcode: the SASS opcode.
+        is_store, width: direction, and bytes per thread.
+        function: mangled name of the function that contains the instruction (before inlining is
+            undone).
         ptx_line: line in the PTX text, or None.
-        chain: source location, innermost first; empty without line information.
-        loop_depth: loops of the program's around it in the machine code; around its PTX where that
-            does not tell. Of a function without lines of its own, loops around its call. None
-            where nothing tells.
+        chain: source locations, innermost first; empty without line information.
+        loop_depth: number of enclosing loops of the program, from the machine code, or from the PTX
+            if that does not tell. For a function without line information, loops around its call.
+            None if unknown.
         cause: exactly one.
-        object: index into the kernel's objects; of several that it may touch the first, if they
-            have one cause. None where there is none, and where they have several.
-        uniformity: whether the lanes of a warp use one address.
-        sectors: sectors per request of a full warp, at most (docs/local-memory.md), or None.
-        requests: requests that the access makes, one per 32-bit word.
-        evidence: what shows the cause, in words, which may change; filled where it is written.
-        others: the further objects that it may touch, where its pointer is chosen at run time, or
-            does touch, where it is joined.
-        library_loops: further loops around it, inside a library's function that its line calls.
-        evidence_facts: what shows the cause; absent in earlier documents.
-        generic: whether it is an ``LD``/``ST`` whose generic address provably is a local one; such
-            are in neither ledger. Absent in earlier documents, where the opcode tells.
+        object: index into the kernel's objects; if it may touch several, the first if they share
+            one cause. None if there is none, or if their causes differ.
+        uniformity: whether all lanes of a warp use one address.
+        sectors: maximum sectors per request of a full warp (docs/local-memory.md), or None.
+        requests: number of requests, one per 32-bit word.
+        evidence: the evidence for the cause as sentences, whose wording may change; filled in on
+            output.
+        others: further objects it may touch, if its pointer is selected at run time, or does touch,
+            if it is joined.
+        library_loops: additional enclosing loops inside a library function that its line calls.
+        evidence_facts: the evidence for the cause; absent in documents of earlier versions.
+        generic: whether it is an ``LD``/``ST`` whose generic address provably points to local
+            memory; in neither ledger. Absent in documents of earlier versions, where the opcode
+            tells.
         joined: whether it moves bytes of all its objects: ptxas joins neighbouring accesses.
     """
 
@@ -201,16 +206,16 @@ class LocalAccess(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_generic(self) -> bool:
-        """Whether it is an ``LD``/``ST``: local by its address, and not by its opcode."""
+        """Whether it is an ``LD``/``ST``: local because of its address, not its opcode."""
         if self.generic is not None:
             return self.generic
         return not self.opcode.startswith(("LDL", "STL"))
 
     def line(self, home: str | None) -> SourceLocation | None:
-        """The line that a reader is sent to: of what a library's code does, that of its call.
+        """The line to show to a reader; for an access in library code, the line of the call.
 
         Args:
-            home: the file that defines the kernel; None where not known.
+            home: the file that defines the kernel; None if unknown.
         """
         if self.cause in _OF_CALLS:
             return calling_line(self.chain)
@@ -218,19 +223,19 @@ class LocalAccess(Struct, frozen=True, omit_defaults=True):
 
     @property
     def touched(self) -> tuple[int, ...]:
-        """All objects that it may touch."""
+        """All objects it may touch."""
         return self.others if self.object is None else (self.object, *self.others)
 
 
 class FrameRange(Struct, frozen=True):
-    """A range of the kernel's stack frame and who owns it.
+    """A range of the kernel's stack frame, and its owner.
 
     Attributes:
-        offset, size: bytes per thread; the ranges of a frame follow each other.
-        owner: what it holds.
-        cause: why it is there; None for padding.
-        object, type, declared: name, type and declaration of the object, where known.
-        object_index: place of the object in ``objects``, or None.
+        offset, size: bytes per thread; the ranges of a frame are contiguous.
+        owner: what it contains.
+        cause: the cause; None for padding.
+        object, type, declared: name, type and declaration of the object, if known.
+        object_index: index into ``objects``, or None.
     """
 
     offset: int
@@ -251,7 +256,7 @@ class FrameRange(Struct, frozen=True):
         cause: Cause | None,
         object_: tuple[int, LocalObject] | None = None,
     ) -> FrameRange:
-        """A range; where an object owns it, with its place among the kernel's, and itself."""
+        """A range; if an object owns it, with its index in the kernel and the object."""
         if object_ is None:
             return cls(offset, size, owner, cause, None, None, None, None)
         number, found = object_
@@ -259,19 +264,19 @@ class FrameRange(Struct, frozen=True):
 
 
 class CauseShare(Struct, frozen=True, omit_defaults=True):
-    """One line of the ledgers: frame bytes and site bytes of a cause and object.
+    """One ledger entry: frame bytes and site bytes of one cause and object.
 
     Attributes:
-        cause: of the contract.
-        object: the object's name, where known.
-        object_index: place of the object in ``objects``, or None.
+        cause: as in the documents.
+        object: the object's name, if known.
+        object_index: index into ``objects``, or None.
         frame_bytes: bytes per thread.
-        load_sites, store_sites: instructions.
-        load_bytes, store_bytes: bytes at these instructions.
-        location: the line that shows a cause without bytes, as a launch's, or whose bytes are in
-            functions that are called through a pointer: that call's; absent of all others.
-        cost: cycles of a multiprocessor that its accesses take for each warp of a launch, modelled
-            with loops counted (docs/fix.md); None where not known.
+        load_sites, store_sites: number of instructions.
+        load_bytes, store_bytes: bytes accessed by these instructions.
+        location: the line of a cause without bytes, such as a launch, or of the call if the bytes
+            are in functions called through a pointer; else absent.
+        cost: modelled cycles that its accesses take on a multiprocessor per launched warp, with
+            loops counted (docs/fix.md); None if unknown.
     """
 
     cause: Cause
@@ -295,22 +300,22 @@ class CauseShare(Struct, frozen=True, omit_defaults=True):
         location: SourceLocation | None = None,
         cost: float | None = None,
     ) -> CauseShare:
-        """A line; where an object has its bytes, with its place among the kernel's, and itself."""
+        """An entry; if an object owns its bytes, with its index in the kernel and the object."""
         number, name = (None, None) if object_ is None else (object_[0], object_[1].name)
         counts = asdict(sites)
         return cls(cause, name, number, frame_bytes, **counts, location=location, cost=cost)
 
     @property
     def sites(self) -> SiteClass:
-        """Its instructions."""
+        """Its load and store instructions."""
         return SiteClass(self.load_sites, self.store_sites, self.load_bytes, self.store_bytes)
 
     def with_bytes(self, frame_bytes: int, sites: SiteClass) -> CauseShare:
-        """The line of other bytes."""
+        """The same entry with other byte counts."""
         return replace(self, frame_bytes=frame_bytes, **asdict(sites))
 
     def concerns(self, access: LocalAccess) -> bool:
-        """Whether an access is one of this line's, or may be: each byte is counted once."""
+        """Whether an access belongs to this entry, or may: each byte is counted once."""
         if self.object_index is None:
             return (access.cause, access.object) == (self.cause, None)
         return self.object_index in access.touched

@@ -1,4 +1,4 @@
-"""What a CUDA C++ source says about itself, before any compiler has seen it."""
+"""Facts read from the text of a CUDA C++ source, before compilation."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class KernelDefinition(Struct, frozen=True):
 
     Attributes:
         name: qualified.
-        line, end_line: from ``__global__`` to the closing brace of its body; of a declaration,
-            its own line.
+        line, end_line: from ``__global__`` to the closing brace of the body; for a declaration, its
+            own line.
         is_template: whether it is a template.
         is_declaration: whether it has no body.
-        tokens: indices of the first token of the declaration, of the one that opens the body, and
-            of the last one.
-        form: ``template``, ``specialization`` of one, or ``plain``.
-        parameters: types of the parameters, None for one that only a compiler can tell; None
-            altogether where their number is not known.
-        enclosed: whether it stands within the parentheses of something else, such as a macro.
-        head: the words of its declaration, before the body.
-        name_line: of its name, which compilers take for the definition's line; 0 where a macro
-            makes it.
+        tokens: indices of the declaration's first token, of the token that opens the body, and of
+            the last token.
+        form: ``template``, ``specialization`` of a template, or ``plain``.
+        parameters: the parameter types; None for a type that only a compiler can determine, and
+            None for all if their number is unknown.
+        enclosed: whether it is inside parentheses, such as a macro's arguments.
+        head: the words of its declaration before the body.
+        name_line: line of its name, which compilers report as the definition's line; 0 if a macro
+            produces the name.
     """
 
     name: str
@@ -43,7 +43,7 @@ class KernelDefinition(Struct, frozen=True):
     name_line: int = 0
 
     def may_be(self, other: KernelDefinition) -> bool:
-        """Whether both may declare one function, or a template and a specialization of it."""
+        """Whether both may declare the same function, or a template and its specialization."""
         plain = (self.form == "plain", other.form == "plain")
         return (
             self.name == other.name
@@ -56,14 +56,14 @@ class Directive(Struct, frozen=True):
     """A ``// lmemscope: WORD rest`` comment.
 
     Attributes:
-        word, argument, line: what it says, and where.
-        branch_end: line of the ``#else`` or ``#endif`` that ends the innermost branch it stands
-            in that may or may not be compiled; 0 where it stands in none.
-        position: how many tokens stand before it.
-        barrier: the line of the preprocessor between it and the next token by which that may or
-            may not be compiled, or that may bring in other text; empty where there is none.
-        doubt: why it cannot be told which compiled kernel it speaks of; empty where it can.
-        namesakes: other functions of its kernel's unqualified name in other files of the
+        word, argument, line: its keyword, its argument, and its line.
+        branch_end: line of the ``#else`` or ``#endif`` that ends the innermost conditional branch
+            around it; 0 outside any.
+        position: number of tokens before it.
+        barrier: the preprocessor line before the next token that may exclude it or include other
+            text; empty if there is none.
+        doubt: why it is unclear which compiled kernel it refers to; empty if it is clear.
+        namesakes: other functions with its kernel's unqualified name in other files of the
             compilation, with their namespaces.
     """
 
@@ -78,11 +78,11 @@ class Directive(Struct, frozen=True):
 
 
 class HeaderSource(Struct, frozen=True):
-    """A header that a source includes, and what it says about itself.
+    """A header included by a source, and the facts read from its text.
 
     Attributes:
         path: absolute.
-        source: as of a file of its own; its own headers are those of the source.
+        source: as for a source file; headers that it includes are listed with the including source.
     """
 
     path: str
@@ -90,21 +90,21 @@ class HeaderSource(Struct, frozen=True):
 
 
 class CudaSource(Struct, frozen=True):
-    """What the source says about itself.
+    """Facts read from the text of a source.
 
     Attributes:
         kernels: definitions and declarations of ``__global__`` functions, in order.
         launches: name expressions of template kernels launched with literal arguments.
         directives: every ``// lmemscope:`` comment.
-        includes: names in ``#include`` lines.
-        has_host_code: it defines ``main`` or launches kernels with ``<<<``.
-        headers: the user's headers that it includes, those with kernels or directives.
-        functions: definitions of other functions, any of which a macro may make a kernel.
-        asked: a macro that a condition here or in a header asks for and that NVRTC defines
-            otherwise than nvcc, or what else of the text it reads otherwise; or None.
-        device_launches: launches in functions that run on the device, in order.
-        always_included: those of the includes that no condition may leave out.
-        strings: lines of string literals that hold device code, which nothing here compiles.
+        includes: the names in ``#include`` lines.
+        has_host_code: whether it defines ``main`` or launches kernels with ``<<<``.
+        headers: the user's headers that it includes and that have kernels or directives.
+        functions: definitions of other functions, which a macro may turn into kernels.
+        asked: a macro tested here or in a header that NVRTC and nvcc define differently, or other
+            text that they read differently; or None.
+        device_launches: launches in device functions, in order.
+        always_included: the includes that no condition can exclude.
+        strings: lines of string literals that contain device code, which is not compiled here.
     """
 
     kernels: tuple[KernelDefinition, ...]
@@ -121,14 +121,14 @@ class CudaSource(Struct, frozen=True):
 
     @property
     def template_kernels(self) -> tuple[KernelDefinition, ...]:
-        """The kernels that yield no code until something instantiates them."""
+        """The kernels that produce no code until they are instantiated."""
         return tuple(kernel for kernel in self.kernels if kernel.is_template)
 
     @property
     def kernel_directives(self) -> tuple[KernelDirective, ...]:
-        """All comments but ``instantiate``, each with the kernel that it is in or above.
+        """All comments except ``instantiate``, each with the kernel that it is in or above.
 
-        What nobody understands, or speaks of no kernel, is kept: the gate refuses it.
+        Comments that are not understood or refer to no kernel are kept: the gate rejects them.
         """
         return tuple(
             self._of_kernel(directive)
@@ -137,9 +137,9 @@ class CudaSource(Struct, frozen=True):
         )
 
     def definition_of(self, directive: Directive) -> KernelDefinition | str:
-        """The kernel or function that a comment stands directly above or in, or why there is none.
+        """The kernel or function that a comment is in or directly above, or why there is none.
 
-        The text decides, not the lines that a compiler reports: ``#line`` may choose those.
+        Decided by the text, not by lines that a compiler reports: ``#line`` may change those.
         """
         at = directive.position
         every = (*self.kernels, *self.functions)
@@ -201,7 +201,7 @@ class CudaSource(Struct, frozen=True):
                 yield one.name
 
     def _doubt(self, meant: KernelDefinition) -> str:
-        """Why another definition of this file may be what was compiled under a kernel's name."""
+        """Why another definition in this file may be what was compiled under a kernel's name."""
         bodies = [one for one in (*self.kernels, *self.functions) if not one.is_declaration]
         same = [one for one in bodies if one is not meant and one.may_be(meant)]
         if len(same) > meant.is_declaration:
@@ -210,7 +210,7 @@ class CudaSource(Struct, frozen=True):
 
     @property
     def asked_in_headers(self) -> tuple[tuple[str, str, int], ...]:
-        """Name expressions of ``instantiate`` directives in headers: with path and line."""
+        """Name expressions of ``instantiate`` directives in headers, with path and line."""
         return tuple(
             (expression, header.path, directive.line)
             for header in self.headers
@@ -221,7 +221,7 @@ class CudaSource(Struct, frozen=True):
 
     @property
     def instantiations(self) -> tuple[str, ...]:
-        """Name expressions asked for by ``instantiate`` directives."""
+        """Name expressions of ``instantiate`` directives."""
         return tuple(
             expression
             for directive in self.directives
@@ -251,7 +251,7 @@ def base_name(expression: str) -> str:
 
 
 def may_agree(some: Sequence[str | None] | None, others: Sequence[str | None] | None) -> bool:
-    """Whether two lists of parameters may be of one function; None agrees with everything."""
+    """Whether two parameter lists may belong to one function; None agrees with everything."""
     if some is None or others is None:
         return True
     return len(some) == len(others) and all(

@@ -1,23 +1,23 @@
-"""Known GPUs, and what the driver reserves on one for local memory and device-side launches."""
+"""Known GPUs, and device memory that the driver reserves for stacks and device-side launches."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 DEFAULT_STACK_LIMIT = 1024
-"""``cudaLimitStackSize`` of a new context, in bytes per thread."""
+"""Default ``cudaLimitStackSize`` of a context, in bytes per thread."""
 DEFAULT_PENDING_LAUNCHES = 2048
-"""``cudaLimitDevRuntimePendingLaunchCount`` of a new context."""
+"""Default ``cudaLimitDevRuntimePendingLaunchCount`` of a context."""
 
 
 class Device(Struct, frozen=True):
-    """A GPU, as far as the driver's reservation goes.
+    """A GPU, with what determines the driver's reservation.
 
     Attributes:
-        name: as it is sold.
-        multiprocessors: that are enabled.
-        threads: that are resident on one multiprocessor at most.
-        source: where the number of multiprocessors is from.
+        name: the product name.
+        multiprocessors: number enabled.
+        threads: maximum resident threads per multiprocessor.
+        source: the source of the number of multiprocessors.
     """
 
     name: str
@@ -27,20 +27,20 @@ class Device(Struct, frozen=True):
 
     @property
     def resident_threads(self) -> int:
-        """Threads that the whole GPU holds at a time."""
+        """Maximum resident threads of the whole GPU."""
         return self.multiprocessors * self.threads
 
 
 class Footprint(Struct, frozen=True):
-    """Device memory that the driver reserves so that a kernel can run.
+    """Device memory that the driver reserves to run a kernel.
 
     Attributes:
-        device: its name.
-        bytes: of device memory: local memory per thread times resident threads.
+        device: name of the GPU.
+        bytes: device memory: local memory per thread times resident threads.
         resident_threads: of the device.
-        per_thread: bytes of local memory that each resident thread gets.
+        per_thread: local memory in bytes for each resident thread.
         is_least: whether the kernel may need more than `per_thread`, because its stack depth is not
-            statically known: the driver reserves no more for it, and it fails beyond that.
+            statically known. The driver reserves no more, and the kernel fails beyond that.
     """
 
     device: str
@@ -51,18 +51,16 @@ class Footprint(Struct, frozen=True):
 
 
 class Reservation(Struct, frozen=True):
-    """What the driver reserves for a set of kernels that one context runs.
+    """What the driver reserves for the kernels that run in one context.
 
     Attributes:
-        device: where.
+        device: name of the GPU.
         stack_limit: ``cudaLimitStackSize``, in bytes per thread.
         pending_launches: ``cudaLimitDevRuntimePendingLaunchCount``.
-        kernel: demangled name of the kernel with the most; None where none needs more than the
-            limit.
-        local_bytes: device memory for local memory, of the worst kernel: the driver keeps it for
-            all.
-        launch_bytes: device memory for pending launches, once a module that launches is loaded;
-            None where no kernel launches.
+        kernel: demangled name of the kernel with the largest stack; None if none exceeds the limit.
+        local_bytes: device memory for local memory of the largest kernel, kept for all.
+        launch_bytes: device memory for pending launches once a module with launches is loaded; None
+            if no kernel launches.
     """
 
     device: Device
@@ -74,11 +72,11 @@ class Reservation(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """All of it."""
+        """The total."""
         return self.local_bytes + (self.launch_bytes or 0)
 
 
-# Whitepapers: NVIDIA's, "… GPU Architecture".
+# NVIDIA's whitepapers, "… GPU Architecture".
 _AMPERE = "A100 whitepaper"
 _HOPPER = "H100 whitepaper"
 _GA102 = "GA102 whitepaper"

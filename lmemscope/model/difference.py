@@ -1,4 +1,4 @@
-"""What differs between two reports."""
+"""The difference between two reports."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ Change = Literal["added", "removed", "worse", "better", "changed"]
 
 
 class KernelDifference(Struct, frozen=True):
-    """One kernel that is not the same in both reports.
+    """A kernel that differs between the reports.
 
     Attributes:
-        kernel: name, shortened; ``input`` and ``arch`` of the newer side, else of the older.
-        change: what happened on the whole.
-        figures: name, before, after of those that differ; None where not known or not there.
-        appeared, vanished: causes with their object, in words.
-        why: the finding's sentence for each cause that appeared.
+        kernel: shortened name; ``input`` and ``arch`` are those of the newer report if present,
+            else of the older.
+        change: the overall change.
+        figures: name, before and after of each figure that differs; None if unknown or absent.
+        appeared, vanished: causes with their object, as text.
+        why: the finding's message for each cause that appeared.
     """
 
     kernel: str
@@ -31,11 +32,11 @@ class KernelDifference(Struct, frozen=True):
 
 
 class ToolChange(Struct, frozen=True):
-    """A tool that has another version on the newer side.
+    """A tool whose version differs between the reports.
 
     Attributes:
         name: of the tool.
-        before, after: versions on the older and on the newer side; None where not known.
+        before, after: versions in the older and the newer report; None if unknown.
     """
 
     name: str
@@ -44,12 +45,12 @@ class ToolChange(Struct, frozen=True):
 
 
 class NotCompared(Struct, frozen=True):
-    """An input that could not be analysed on a side, so that none of its kernels is compared.
+    """An input that could not be analysed in a report, so that its kernels are not compared.
 
     Attributes:
-        input, arch: as of kernels.
-        before, after: why not, on the older and on the newer side; None where it was analysed, or
-            is not there.
+        input, arch: as for kernels.
+        before, after: the reason in the older and in the newer report; None if it was analysed or
+            is absent.
     """
 
     input: str
@@ -59,13 +60,13 @@ class NotCompared(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True, tag_field="schema", tag="lmemscope.diff/1"):
-    """Two reports compared.
+    """The comparison of two reports.
 
     Attributes:
         schema: of the document.
-        toolchain: tools of both sides whose versions differ, by name.
-        kernels: those that differ, worst first.
-        not_compared: inputs that a side could not analyse.
+        toolchain: tools whose versions differ, by name.
+        kernels: kernels that differ, worst first.
+        not_compared: inputs that could not be analysed in one of the reports.
     """
 
     toolchain: tuple[ToolChange, ...]

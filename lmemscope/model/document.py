@@ -1,6 +1,6 @@
-"""How fields of the model are written: which may be absent in a document, and which never are.
+"""Markers for model fields: which may be absent from a document, and which are always written.
 
-A structure that leaves out fields (``omit_defaults``) writes every field that has not its default.
+A structure with ``omit_defaults`` leaves out every field that has its default value.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ class _NotGiven(tuple[Any, ...]):
     __slots__ = ()
 
     def __reduce__(self) -> str:
-        return "NOT_GIVEN"  # of another process, too, it is the same
+        return "NOT_GIVEN"  # the same object in every process
 
 
 NOT_GIVEN: Final = _NotGiven()
-"""The default of a list that a document may be without; an empty one that is given is written."""
+"""Default of a list that a document may omit; a list that is given is written even if empty."""
 
 
 def always(value: object) -> Any:
-    """The default of a field that is written whatever it holds, and may be absent when read."""
+    """Default of a field that is always written, and may be absent when read."""
     return field(default_factory=lambda: value)

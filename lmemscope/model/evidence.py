@@ -1,4 +1,4 @@
-"""What shows a cause: data, so that rules decide on it; its sentence is made when it is shown."""
+"""Evidence for causes as data, so that rules can use it; sentences are made only for display."""
 
 from __future__ import annotations
 
@@ -48,65 +48,69 @@ EvidenceKind = Literal[
     "reported-loads",
     "linked-stack",
 ]
-"""What kind of thing was seen.
+"""The kind of observation.
 
 ``spill-mark``: the cubin marks the instruction SpillRefill.
-``ptx-instruction``: the PTX instruction that it comes from, or that uses the object; of an argument
-on the stack, the subject is the function whose argument it is.
-``no-local-access``: its PTX line is no access of local memory.
-``frame-place``: its address lies in the object; its own PTX line is a neighbour's.
-``address-passed``: the object's address goes to a function; no subject: through a pointer.
-``library-function``, ``library-table``: of NVIDIA's, by symbol.
-``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
-``shared-place``: the library's slow path of sine and cosine has the object's place at other times.
-``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time;
-the subject is ``null`` where the pointer is to nothing else.
-``chosen-place``: a PTX instruction accesses one of its constant places, by a pointer that is chosen
+``ptx-instruction``: the PTX instruction it comes from, or that uses the object; for an argument on
+the stack, the subject is the function that receives it.
+``no-local-access``: its PTX line does not access local memory.
+``frame-place``: its address lies in the object; its PTX line is a neighbour's.
+``address-passed``: the object's address is passed to a function; without a subject, through a
+pointer.
+``library-function``, ``library-table``: NVIDIA's, recognised by symbol.
+``reduction-words``: a PTX instruction stores a product with a word of 2/pi in it.
+``shared-place``: the slow path of the library's sine and cosine uses the object's place at other
+times.
+``chosen-address``: a PTX instruction accesses it or other memory through a pointer selected at run
+time; the subject is ``null`` if the alternative is a null pointer.
+``chosen-place``: a PTX instruction accesses one of its constant offsets through a pointer selected
 at run time.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
 ``held-address``: another local variable (the subject) holds its address.
-``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
-``compared-address``: the source's assignment operator compares its address with another's.
-``address-compared``: a PTX instruction compares its address; the subject is the library's function
-that it is in.
-``local-test``: a PTX instruction has found, on every way there, that a pointer leads into local
-memory; of an object, on every way to what needs its address.
-``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
-although the accesses are: the object is a temporary.
-``volatile-choice``: the source chooses between it (the subject) and another variable by ``?:``.
+``set-pointer``: the source assigns its address to a pointer (the subject) after the pointer's
+declaration.
+``compared-address``: the source's assignment operator compares its address with another.
+``address-compared``: a PTX instruction compares its address; the subject is the library function
+that contains the instruction.
+``local-test``: on every path to a PTX instruction it has been tested that a pointer leads to local
+memory; for an object, on every path to what needs its address.
+``plain-declaration``: the variable at its place (the subject) is not declared volatile although the
+accesses are: the object is a temporary.
+``volatile-choice``: the source selects it (the subject) or another variable with ``?:``.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``parameter-changed``: a PTX instruction stores something else in such a copy.
-``constant-stores``: only constants are stored in it; with ``bytes``, it is read at constant places,
-and has more of them than registers hold (``limit``).
-``object-size``: it has more ``bytes`` than registers hold (``limit``).
+``constant-stores``: only constants are stored in it; with ``bytes``, it is read at constant offsets
+and is larger than the registers (``limit``).
+``object-size``: its ``bytes`` exceed the registers (``limit``).
 ``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
-``calls-itself``, ``called-again`` (by a function that it calls, or that calls one that does),
+``calls-itself``, ``called-again`` (by a function that it calls, directly or indirectly),
 ``called-by-pointer``, ``called-directly``: how a function is called.
-``not-called``: it is linked for its address, and no call through a pointer can be one of it.
-``compiled-alone``: the function itself, which is compiled for other files to call.
-``source-address``: the source hands its address to a function (the subject), which is inlined.
+``not-called``: it is linked because its address is taken, and no call through a pointer can reach
+it.
+``compiled-alone``: the function itself, compiled for other files to call.
+``source-address``: the source passes its address to a function (the subject), which is inlined.
 ``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
-``unmarked-spill``: a function stores more ``bytes`` than registers hold (``limit``) and that are in
-no object of the program's: marks are missing.
+``unmarked-spill``: a function stores more ``bytes`` outside the program's objects than registers
+hold (``limit``): marks are missing.
 ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
-``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, by ptxas's
-report, where there is no code.
+``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, from the ptxas
+report, if there is no code.
 ``linked-stack``: ``bytes`` of the deepest call path, as nvlink reports.
 """
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
-    """One piece of evidence as data; documents leave out what does not belong to its kind.
+    """One piece of evidence as data; a document omits fields that its kind does not use.
 
     Attributes:
-        kind: what was seen.
-        subject: the symbol it is about: a mangled function, a parameter, a table of the library.
+        kind: what was observed.
+        subject: the symbol concerned: a mangled function, a parameter, a library table.
         ptx_line: line in the PTX text.
         opcode: of the PTX instruction, with its modifiers.
-        bytes: per thread; of spill stores, at instruction sites; of a pointer that is handed to a
-            child, from the start of the parameters.
-        limit: bytes per thread that were exceeded.
-        pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
+        bytes: per thread; for spill stores, at instruction sites; for a pointer passed to a child,
+            the offset in its parameters.
+        limit: the number of bytes per thread that was exceeded.
+        pc, sass: in findings, offset and opcode of the machine instruction concerned.
     """
 
     kind: EvidenceKind
@@ -120,7 +124,7 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
 
 
 NULL = "null"
-"""The subject of a choice between an object's address and none."""
+"""Subject of a selection between an object's address and a null pointer."""
 
 SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "spill-mark": lambda e: "marked SpillRefill",
@@ -205,11 +209,11 @@ if SENTENCES.keys() != set(get_args(EvidenceKind)):
 
 
 def evidence_text(evidence: Evidence, spelled: Callable[[str], str] = str) -> str:
-    """The sentence that shows a piece of evidence to a person; nothing is decided from it.
+    """A piece of evidence as a sentence for people; nothing is decided from the text.
 
     Args:
-        evidence: what was seen.
-        spelled: what a symbol is called in a sentence.
+        evidence: what was observed.
+        spelled: how to display a symbol.
     """
     if evidence.subject is not None:
         evidence = replace(evidence, subject=spelled(evidence.subject))

@@ -1,4 +1,4 @@
-"""Facts: what the toolchain said, what the bytes of a cubin say."""
+"""Facts about kernels and functions, as the toolchain reports them and the cubin contains them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lmemscope.model.sites import SassSites, SiteClass
 
 
 class LaunchBounds(Struct, frozen=True):
-    """``__launch_bounds__``: threads per block at most, blocks per multiprocessor at least."""
+    """``__launch_bounds__``: maximum threads per block, minimum blocks per multiprocessor."""
 
     max_threads: int | None
     min_blocks: int | None
 
 
 class SharedVariable(Struct, frozen=True):
-    """A variable in shared memory that a kernel uses.
+    """A shared memory variable that a kernel uses.
 
     Attributes:
         name: mangled.
-        alignment: that its declaration asks for, in bytes.
-        size: in bytes; None of dynamic shared memory.
-        is_own: whether the kernel's own body declares it. ptxas puts these first, in their order.
+        alignment: the alignment requested by its declaration, in bytes.
+        size: in bytes; None for dynamic shared memory.
+        is_own: whether the kernel's own body declares it. ptxas places these first, in order.
     """
 
     name: str
@@ -35,15 +35,16 @@ class SharedVariable(Struct, frozen=True):
 
 
 class PtxFacts(Struct, frozen=True):
-    """What the PTX of a function shows. ptxas may keep all of it in registers in the end.
+    """Local memory in a function's PTX, which ptxas may still promote to registers.
 
     Attributes:
         local_bytes: bytes per thread declared ``.local`` in the function.
-        local_objects: stack objects, as far as the PTX delimits them.
+        local_objects: number of stack objects, as far as the PTX separates them.
         ld_local, st_local: number of ``ld.local`` / ``st.local`` instructions.
-        generic_local: generic ``ld``/``st`` whose address provably derives from ``cvta.local``.
-        thread_dimensions: dimensions of a block that it asks for, by ``threadIdx`` or ``blockDim``.
-        only_prints: whether it calls ``vprintf``, and nobody can see anything else that it does.
+        generic_local: number of generic ``ld``/``st`` whose address provably derives from
+            ``cvta.local``.
+        thread_dimensions: block dimensions that it reads through ``threadIdx`` or ``blockDim``.
+        only_prints: whether it calls ``vprintf`` and has no other visible effect.
     """
 
     local_bytes: int
@@ -56,13 +57,13 @@ class PtxFacts(Struct, frozen=True):
 
 
 class LineUse(Struct, frozen=True):
-    """Local-memory instructions that one source line is responsible for.
+    """Local memory instructions attributed to one source line.
 
     Attributes:
-        file, line: the innermost line of the inline chain that lies in the user's own file.
+        file, line: the innermost line of the inline chain in the user's own file.
         kind: as in ``sites``.
-        load_sites, store_sites: instructions.
-        load_bytes, store_bytes: bytes at these instructions.
+        load_sites, store_sites: number of instructions.
+        load_bytes, store_bytes: bytes accessed by these instructions.
     """
 
     file: str
@@ -88,22 +89,22 @@ class LineUse(Struct, frozen=True):
 
     @property
     def location(self) -> SourceLocation:
-        """The line."""
+        """The source line."""
         return SourceLocation(self.file, self.line)
 
     @property
     def sites(self) -> SiteClass:
-        """Its instructions."""
+        """Its load and store instructions."""
         return SiteClass(self.load_sites, self.store_sites, self.load_bytes, self.store_bytes)
 
 
 class SiteSplit(Struct, frozen=True):
-    """Every ``LDL``/``STL`` site of a function in exactly one class; the classes add up to all.
+    """A function's ``LDL``/``STL`` sites, each in exactly one class.
 
     Attributes:
-        spill: registers that ptxas keeps in memory: spills, and what is saved across calls.
-        local_object: the program's own accesses: its variables, and what calls pass on the stack.
-        unknown: no PTX line to tell by.
+        spill: registers that ptxas stores in memory: spills, and registers saved across calls.
+        local_object: accesses in the program: to variables, and to arguments on the stack.
+        unknown: sites without a PTX line to classify them.
     """
 
     spill: SiteClass
@@ -111,7 +112,7 @@ class SiteSplit(Struct, frozen=True):
     unknown: SiteClass
 
     def __add__(self, other: SiteSplit) -> SiteSplit:
-        """Both together, class by class."""
+        """The sum of both, class by class."""
         return SiteSplit(
             self.spill + other.spill,
             self.local_object + other.local_object,
@@ -120,12 +121,12 @@ class SiteSplit(Struct, frozen=True):
 
 
 class PtxasFacts(Struct, frozen=True):
-    """What ``ptxas -v`` reports for one function; bytes per thread, spill figures at sites.
+    """What ``ptxas -v`` reports for one function: bytes per thread, and spill figures at sites.
 
-    ``shared`` is static shared memory; of code that is linked later, what the PTX has of it, for
-    ptxas leaves a template's and that of called functions to the linker.
-    ``local`` is local memory as nvlink and very old toolkits print it; ``linked_stack`` the deepest
-    call path after linking, as nvlink prints it.
+    ``shared`` is static shared memory; in relocatable code it is taken from the PTX, because ptxas
+    leaves that of templates and called functions to the linker. ``local`` is local memory as nvlink
+    and very old toolkits print it. ``linked_stack`` is the deepest call path after linking, as
+    nvlink prints it.
     """
 
     registers: int | None
@@ -140,13 +141,13 @@ class PtxasFacts(Struct, frozen=True):
 
 
 class CubinFacts(Struct, frozen=True):
-    """What the cubin's ``.nv.info`` records say.
+    """What the cubin's ``.nv.info`` records contain.
 
-    ``min_stack`` is None where not statically known; ``max_registers`` is the register cap that
-    the kernel was compiled under (255: the architecture's own); ``shared_spills`` counts
-    instructions that spill registers to shared memory; ``code_bytes`` is the size of the code
-    section, functions that were not inlined and padding included; ``shared`` is static shared
-    memory, None where a linker lays it out.
+    ``min_stack`` is None if not statically known. ``max_registers`` is the register cap of the
+    compilation (255: the architecture's own). ``shared_spills`` counts instructions that spill
+    registers to shared memory. ``code_bytes`` is the size of the code section, including
+    non-inlined functions and padding. ``shared`` is static shared memory, None if a linker lays it
+    out.
     """
 
     registers: int | None
@@ -159,9 +160,9 @@ class CubinFacts(Struct, frozen=True):
 
 
 def spills_of(ptxas: PtxasFacts | None, sites: SiteSplit | None) -> tuple[int | None, int | None]:
-    """Bytes of a function's spill stores and loads: ptxas's figures, else those at its sites.
+    """Bytes of a function's spill stores and loads: from ptxas, else counted at its sites.
 
-    The sites do not tell where one of them may be a spill.
+    Sites give no answer if an unclassified one may be a spill.
     """
     if ptxas is not None:
         return ptxas.spill_stores, ptxas.spill_loads
@@ -171,7 +172,7 @@ def spills_of(ptxas: PtxasFacts | None, sites: SiteSplit | None) -> tuple[int | 
 
 
 class FunctionFacts(Struct, frozen=True):
-    """A non-inlined function inside a kernel's section; ``sass`` counts its own sites."""
+    """A non-inlined function in a kernel's code section; ``sass`` counts its own sites only."""
 
     name: str
     demangled: str
@@ -181,26 +182,26 @@ class FunctionFacts(Struct, frozen=True):
 
 
 class CallFacts(Struct, frozen=True):
-    """Functions that a kernel reaches, and what makes the stack depth unknowable.
+    """The functions that a kernel can reach, and what makes its stack depth unknown.
 
     Attributes:
-        reached: mangled names, sorted, the kernel aside.
-        recursive: those that reach themselves.
-        cycles: the shortest ways on which they do, each once, in the order of the calls: ``f, g``
-            where ``f`` calls ``g``, and that calls ``f``.
-        indirect: whether any call goes through a pointer.
-        with_local_memory: separately compiled ones (relocatable code) that use local memory:
-            their sites are counted on their own, not in the kernel's ledgers.
-        external: functions that other translation units define, sorted; what they use is not
-            known. Those of CUDA's own device runtime (``vprintf``, ``malloc``) are not among them.
-        library: those that a library's file defines, of the ones reached or linked with the kernel;
+        reached: mangled names, sorted, without the kernel.
+        recursive: functions that can reach themselves.
+        cycles: the shortest call cycles among them, each once, in call order: ``f, g`` if ``f``
+            calls ``g``, which calls ``f``.
+        indirect: whether any call is through a pointer.
+        with_local_memory: separately compiled functions (relocatable code) that use local memory;
+            their sites are counted separately, not in the kernel's ledgers.
+        external: functions defined in other translation units, sorted, whose local memory is
+            unknown. Those of CUDA's device runtime (``vprintf``, ``malloc``) are not included.
+        library: reached or linked functions that are defined in a library's file; sorted.
+        endless: recursive functions that never return, because every path calls one of them again;
             sorted.
-        endless: recursive ones of which every path calls one of them again, so that no call of them
-            returns; sorted.
-        pointed: those that only calls through pointers can reach, and what these call: their
-            address is taken, and they take and return what such a call says; sorted.
-        leads_out: whether a call through a pointer may be of a function elsewhere: none that is
-            defined here fits, or another translation unit defines the variable with the pointer.
+        pointed: functions that only calls through pointers can reach, and their callees: their
+            address is taken, and their signature matches such a call; sorted.
+        leads_out: whether a call through a pointer may reach a function defined elsewhere: none
+            defined here fits, or another translation unit defines the variable that holds the
+            pointer.
     """
 
     reached: tuple[str, ...]
@@ -225,15 +226,15 @@ _WHY: dict[DisagreementReason, str] = {
 
 
 class Disagreement(Struct, frozen=True, omit_defaults=True):
-    """Two sources that should say the same and do not: shown, never forced to agree.
+    """Two sources that should agree but do not; shown, never reconciled by force.
 
     Attributes:
-        quantity: what they disagree on.
-        values: what each source says.
-        reason: why, where it is known. ``called-frames``: a cubin counts the
-            frames of functions whose address is taken into their caller's own. ``other-ptxas``:
-            the installed ptxas makes other machine code of the PTX that is beside a cubin.
-            ``other-target``: that PTX is for a newer architecture.
+        quantity: the quantity they disagree about.
+        values: the value from each source.
+        reason: why, if known. ``called-frames``: the cubin includes the frames of functions whose
+            address is taken in their caller's frame. ``other-ptxas``: the installed ptxas produces
+            different machine code from the PTX beside a cubin. ``other-target``: that PTX is for a
+            newer architecture.
     """
 
     quantity: str
@@ -242,22 +243,22 @@ class Disagreement(Struct, frozen=True, omit_defaults=True):
 
     @property
     def said(self) -> str:
-        """What each source says, in words."""
+        """The value from each source, as text."""
         return _said(self.values.items()) + self.why
 
     @property
     def why(self) -> str:
-        """The reason in words, behind the values; empty where it is not known."""
+        """The reason as text, to follow the values; empty if unknown."""
         return f" ({_WHY[self.reason]})" if self.reason is not None else ""
 
 
 class LinkDisagreement(Struct, frozen=True):
-    """As `Disagreement`, of the sources of a linked kernel's figures.
+    """As `Disagreement`, for the figures of a linked kernel.
 
     Attributes:
-        quantity: what they disagree on.
-        values: what each source says.
-        reason: why, or None where it is not known.
+        quantity: the quantity they disagree about.
+        values: the value from each source.
+        reason: why, or None if unknown.
     """
 
     quantity: str
@@ -266,7 +267,7 @@ class LinkDisagreement(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """What each source says, in words."""
+        """The value from each source, as text."""
         return _said(self.values) + (f" ({_WHY[self.reason]})" if self.reason is not None else "")
 
 

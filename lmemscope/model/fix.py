@@ -1,4 +1,4 @@
-"""Rewrites as claims: edits of a source, and what compiling them showed."""
+"""Rewrites of the source, and what compiling each of them showed."""
 
 from __future__ import annotations
 
@@ -12,42 +12,46 @@ from lmemscope.model.sites import known_sum
 from lmemscope.model.work import Cost
 
 Applicability = Literal["safe", "unsafe"]
-"""Whether the meaning of the program cannot change by it, or may."""
+"""Whether the program's meaning is certainly unchanged (safe) or may change (unsafe)."""
 
 TrialVerdict = Literal["removed", "reduced", "no-effect", "worse", "failed"]
-"""``removed``: no byte of the object is left in local memory. ``reduced``: fewer of its bytes are
-left, or fewer of its accesses run. ``no-effect``: neither. ``worse``: some kernel has new spills or
-more local memory than before, or one without the finding is modelled slower. ``failed``: it does
-not compile, not in the time that it has, or lacks a kernel. `lmemscope.fixing.effect` decides."""
+"""The outcome of a trial, decided by `lmemscope.fixing.effect`.
+
+``removed``: none of the object's bytes are left in local memory. ``reduced``: fewer bytes are left,
+or fewer accesses run. ``no-effect``: neither. ``worse``: a kernel has new spills or more local
+memory than before, or a kernel without the finding is modelled slower. ``failed``: it does not
+compile, exceeds the time limit, or lacks a kernel.
+"""
 
 
 NOTICED = 1.03
-"""Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
+"""Costs whose ratio is below this are considered equal: two timings of one kernel may differ as
+much."""
 WORTH = 1.05
-"""Modelled speed-ups below it are no reason to change a kernel. Of 13 findings whose first fix is
-modelled that little faster, two are 10% and 45% slower with it on an H200, and two more than 10%
-faster; of the six between this and 1.1 none is slower (`benchmarks/model.py`)."""
+"""Modelled speed-ups below this are no reason to change a kernel. Of 13 findings whose first fix is
+modelled to gain less, two are 10% and 45% slower with it on an H200, and two more than 10% faster;
+of the six between this and 1.1 none is slower (`benchmarks/model.py`)."""
 UNSURE = 1.1
-"""Modelled speed-ups that are nearer to 1 may be losses: half of all are off by more (docs/fix.md).
-"""
+"""Modelled speed-ups closer to 1 may be slowdowns: half of all predictions are off by more
+(docs/fix.md)."""
 CLEARLY = 1.5
-"""How many times as fast something has to be modelled where it is chosen against better reason: the
-model is off by so much, or by more, of a quarter of the fixes that were timed."""
+"""The modelled speed-up needed to choose something despite a better argument against it: for a
+quarter of the fixes that were timed, the model is off by this factor or more."""
 
 
 class Edit(Struct, frozen=True, order=True):
-    """Bytes of a file to put in the place of others.
+    """A replacement of a range of bytes in a file.
 
     Attributes:
-        file: path, absolute.
-        start, end: byte offsets of what is replaced; equal where something is inserted.
-        text: what is put there.
-        counts: what several of one text are. ``file``: the file needs it once, wherever it is used,
-            and the first counts. ``place``: one at each place. ``each``: every one, as closing
-            parentheses. ``head``: one at each place, unless another edit begins there: what stands
-            before a declaration that stays as it is.
-        kept: what the text has of the bytes that it replaces: where it stands in the text, and the
-            first and the last byte of it in the file. Edits of these bytes are made there, too.
+        file: absolute path.
+        start, end: byte offsets of the replaced range; equal for an insertion.
+        text: the replacement.
+        counts: how identical edits combine. ``file``: needed once per file; the first is kept.
+            ``place``: once at each place. ``each``: every one, such as closing parentheses.
+            ``head``: once at each place unless another edit starts there, for text before an
+            otherwise unchanged declaration.
+        kept: which of the replaced bytes the replacement retains: their position in the text, and
+            their first and last position in the file. Edits to these bytes are applied there too.
     """
 
     file: str
@@ -59,11 +63,11 @@ class Edit(Struct, frozen=True, order=True):
 
 
 class ThreadRoom(Struct, frozen=True):
-    """Shared memory with a part for each thread of a block.
+    """Shared memory with a slot for each thread of a block.
 
     Attributes:
-        threads: of a block, that it is for.
-        kernels: mangled names of those that are taken to run what has it.
+        threads: the number of threads per block.
+        kernels: mangled names of the kernels assumed to run the code that uses it.
     """
 
     threads: int
@@ -71,22 +75,23 @@ class ThreadRoom(Struct, frozen=True):
 
 
 class Rewriting(Struct, frozen=True):
-    """One rewrite at one place, not yet tried.
+    """A rewrite of one place, not yet tried.
 
     Attributes:
         rewrite: the rewrite's name, or several joined by ``+``.
-        applicability: whether it may change what the program does.
-        edits: of the user's files; one lies within another only in what that keeps.
-        summary: what it does there, in a few words that begin with a verb.
-        caveat: of an unsafe one, what the user promises by taking it; None of a safe one.
-        promises: which edits want one, where nothing else does: another rewriting that makes such
-            an edit without a promise has shown that it needs none.
-        base: the edits that remove the object, where others beside them are for the kernel's speed.
-        version: of one that writes a version of a kernel for each number: the kernel's name, the
-            number's, and the largest.
-        takes: kernels' PTX parameters with the numbers that all launches pass: the original is
-            compared as it runs with them.
-        room: that it makes in shared memory for each thread of a block, or None.
+        applicability: whether it may change the program's meaning.
+        edits: to the user's files; an edit may lie inside another only in the part that the other
+            keeps.
+        summary: what it does, in a few words beginning with a verb.
+        caveat: for an unsafe rewrite, what the user has to guarantee; None for a safe one.
+        promises: which edits need that guarantee, where no other reason does: another rewriting
+            that makes such an edit without it has shown that it is not needed.
+        base: the edits that remove the object, if others only make the kernel faster.
+        version: if it generates a version of the kernel for each value of a number: the kernel's
+            name, the number's name, and the largest value.
+        takes: parameters in a kernel's PTX, with the numbers that all launches pass; the original
+            is compared as it runs with these.
+        room: the per-thread shared memory it adds, or None.
     """
 
     rewrite: str
@@ -102,18 +107,18 @@ class Rewriting(Struct, frozen=True):
 
 
 class Figures(Struct, frozen=True):
-    """A kernel's figures before or after a rewrite; None: not known.
+    """A kernel's figures before or after a rewrite; None if unknown.
 
     Attributes:
         registers: per thread.
-        stack_frame: bytes per thread, of the kernel and of the functions in its section.
-        spill_stores, spill_loads: bytes at sites, as ``ptxas -v`` says, of the same functions.
+        stack_frame: bytes per thread, of the kernel and the functions in its section.
+        spill_stores, spill_loads: bytes at sites as in ``ptxas -v``, for the same functions.
         shared: static shared memory in bytes per block.
-        ldl, stl: sites of local loads and stores.
-        code_bytes: of machine code, inlined functions included.
-        occupancy: warps that a multiprocessor holds, of those that it could.
-        block, block_from, limited_by: the block that this is of, and what limits it, as in
-            `Occupancy`; absent in earlier documents.
+        ldl, stl: number of local load and store sites.
+        code_bytes: machine code size, including functions that are not inlined.
+        occupancy: resident warps per multiprocessor, as a fraction of the maximum.
+        block, block_from, limited_by: the block size assumed, its origin, and the limiter, as in
+            `Occupancy`; absent in documents of earlier versions.
     """
 
     registers: int | None
@@ -141,12 +146,12 @@ class Figures(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """What came of an advice that was compiled.
+    """The result of advice that was compiled.
 
     Attributes:
         rewrite, applicability, verdict: as in `Trial`.
         before, after: the kernel's figures.
-        speed_up: how many times faster the kernel is by the model, or None.
+        speed_up: modelled speed-up, or None.
         rounding: as in `Trial`.
     """
 
@@ -160,13 +165,13 @@ class Verified(Struct, frozen=True):
 
 
 class ProvenFix(Struct, frozen=True):
-    """The best rewrite of a finding.
+    """The best rewrite for a finding.
 
     Attributes:
-        verified: what it is, and what it does to the kernel.
-        summary: in a few words.
-        caveat: what who takes it promises; None of a safe one.
-        patch: unified diff, names relative to the working directory.
+        verified: the rewrite, and its effect on the kernel.
+        summary: a short description.
+        caveat: what the user has to guarantee; None for a safe rewrite.
+        patch: unified diff with paths relative to the working directory.
     """
 
     verified: Verified
@@ -176,10 +181,10 @@ class ProvenFix(Struct, frozen=True):
 
 
 class ProgramRun(Struct, frozen=True):
-    """The user's program on a copy of the tree, as it is and rewritten.
+    """A run of the user's program on a copy of the tree, original and rewritten.
 
     Attributes:
-        same: whether it printed the same and succeeded.
+        same: whether it printed the same output and succeeded.
         seconds_before, seconds_after: wall-clock time of the whole command.
     """
 
@@ -189,34 +194,34 @@ class ProgramRun(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    """A rewriting of one object, tried, as it is for one kernel.
+    """The result of trying a rewriting of one object, for one kernel.
 
     Attributes:
         input, arch: as in `Unit`.
         kernel: demangled name.
-        object: variable, where the finding has one.
+        object: the variable, if the finding has one.
         fingerprint: of the finding.
         cause: of the finding.
-        place: the line of the finding.
+        place: line of the finding.
         rewriting: what was tried.
-        verdict: what came of it.
-        rank: 1 for the best of those offered for this object and kernel; None of one not offered,
-            and of one by which the kernel becomes slower.
-        before, after: the kernel's figures; ``after`` is None where nothing was compiled.
+        verdict: the outcome.
+        rank: 1 for the best one offered for this object and kernel; None if not offered, or if the
+            kernel becomes slower.
+        before, after: the kernel's figures; ``after`` is None if nothing was compiled.
         cost_before, cost_after: modelled (docs/fix.md), or None.
-        patch: unified diff that ``git apply`` takes, or None where the file cannot be read.
-        error: why it failed, the compiler's first error.
-        modelled, made: what ``cost_before`` and ``cost_after`` are made of, or None.
-        run: what the user's program did with it; None where it was not run.
-        declared: the line of the variable's declaration, or None: findings of two variables of one
-            name may be on one line, of a function that both are given to.
-        is_slowing: whether all that is wrong with it is that a kernel without the finding becomes
-            slower by the model.
-        is_late: whether it failed because it was not compiled in the time that it had.
-        rewritten: the variable that is rewritten, where that is another than the finding's.
-        rewritten_at: the line of its declaration.
-        rounding: whether results may round otherwise, because nvcc contracts other multiplications
-            and additions of some kernel of the file; None where that is not known.
+        patch: unified diff for ``git apply``, or None if the file cannot be read.
+        error: the compiler's first error, if it failed.
+        modelled, made: components of ``cost_before`` and ``cost_after``, or None.
+        run: the result of the user's program; None if it was not run.
+        declared: line of the variable's declaration, or None. It separates findings of two
+            variables with one name on one line, such as in a function that receives both.
+        is_slowing: whether its only fault is that a kernel without the finding becomes slower by
+            the model.
+        is_late: whether it failed because the time limit was reached before it was compiled.
+        rewritten: the variable that is rewritten, if different from the finding's.
+        rewritten_at: line of its declaration.
+        rounding: whether results may round differently, because nvcc contracts other
+            multiplications and additions in some kernel of the file; None if unknown.
     """
 
     input: str
@@ -247,7 +252,7 @@ class Trial(Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """What it does, and to which variable where that is another than the finding's."""
+        """What it does, and to which variable if that differs from the finding's."""
         if self.rewritten is None:
             return self.rewriting.summary
         line = f" (line {self.rewritten_at.line})" if self.rewritten_at is not None else ""
@@ -255,25 +260,25 @@ class Trial(Struct, frozen=True):
 
     @property
     def is_offered(self) -> bool:
-        """Whether it helps and harms no kernel."""
+        """Whether it helps this kernel and harms none."""
         return self.verdict in ("removed", "reduced")
 
     @property
     def speed_up(self) -> float | None:
-        """How many times faster the kernel is by the model; None where that is not known."""
+        """Modelled speed-up; None if unknown."""
         if not self.cost_before or not self.cost_after:
             return None
         return self.cost_before / self.cost_after
 
     @property
     def is_worth(self) -> bool:
-        """Whether the model makes the kernel faster by it, or does not know."""
+        """Whether the model predicts a relevant speed-up, or predicts nothing."""
         gained = self.speed_up
         return gained is None or gained >= WORTH
 
     @property
     def is_slower(self) -> bool:
-        """Whether the model makes the kernel slower by it, however little."""
+        """Whether the model predicts any slowdown."""
         gained = self.speed_up
         return gained is not None and gained < 1
 
@@ -283,10 +288,10 @@ class Declined(Struct, frozen=True):
 
     Attributes:
         reason: the end of a sentence.
-        rewrites: their names; empty where the finding can be edited by none.
-        is_ruled_out: whether a figure of the machine or a rule of the toolchain is against it,
-            whoever writes it. Else it says what the rewrites do not read or do, and no more.
-        line: of the target's file, where the reason names one.
+        rewrites: their names; empty if no rewrite can edit the finding.
+        is_ruled_out: whether a hardware limit or toolchain rule forbids it in any implementation.
+            Otherwise it is only a limitation of the rewrites.
+        line: in the target's file, if the reason refers to one.
     """
 
     reason: str
@@ -296,11 +301,11 @@ class Declined(Struct, frozen=True):
 
 
 class Untried(Struct, frozen=True):
-    """A finding for which no rewrite is known, and why.
+    """A finding without any applicable rewrite, and why.
 
     Attributes:
         input, arch, kernel, object, cause, place, declared: as in `Trial`.
-        reason: all of it, for a person.
+        reason: the complete text.
         declined: by reason; empty in the earliest documents.
     """
 
@@ -316,15 +321,15 @@ class Untried(Struct, frozen=True):
 
 
 class DeclinedRewrite(Struct, frozen=True):
-    """A rewrite that is tried on a finding's cause and has nothing to propose for the finding.
+    """A rewrite that applies to a finding's cause but proposes nothing for the finding.
 
     Attributes:
-        input, arch, kernel, object, cause, place, declared: as in `Trial`, of the finding's first
+        input, arch, kernel, object, cause, place, declared: as in `Trial`, for the finding's first
             kernel.
         rewrite: its name.
         reason: why not, as the end of a sentence.
-        line: what the reason is about, else that of the declaration or of the finding; None where
-            no line is known.
+        line: the line the reason refers to, else that of the declaration or the finding; None if
+            unknown.
     """
 
     input: str
@@ -340,13 +345,14 @@ class DeclinedRewrite(Struct, frozen=True):
 
 
 class Chosen(Struct, frozen=True):
-    """Rewritings that are taken together, compiled once more as one patch.
+    """Rewritings selected to be applied together, compiled again as one patch.
 
     Attributes:
-        rewritings: one for each target, safe ones only unless others were asked for.
+        rewritings: one per target; safe ones only, unless unsafe ones were requested.
         edits: of all of them.
-        patch: unified diff that ``git apply`` takes; empty where there is nothing to change.
-        left_out: names of objects whose rewriting harms in company, with the reason.
+        patch: unified diff for ``git apply``; empty if nothing changes.
+        left_out: names of objects whose rewriting does harm in combination with others, with the
+            reason.
     """
 
     rewritings: tuple[Rewriting, ...]
@@ -356,11 +362,11 @@ class Chosen(Struct, frozen=True):
 
 
 class FileContent(Struct, frozen=True):
-    """A file as it was read.
+    """A file at the time it was read.
 
     Attributes:
-        file: relative to the working directory, if it is below that; else absolute.
-        sha256: of its bytes, in hexadecimal digits.
+        file: relative to the working directory if below it; else absolute.
+        sha256: of its bytes, in hexadecimal.
     """
 
     file: str
@@ -368,13 +374,13 @@ class FileContent(Struct, frozen=True):
 
 
 class TriedUnit(Struct, frozen=True):
-    """What trials of a unit's findings hold for: another program may be another thing.
+    """The compilation for which a unit's trials are valid.
 
     Attributes:
         input, arch: as in `Trial`.
         options: the effective compiler options.
-        tools: that made the original.
-        files: the user's files that it was compiled from; None where there may be others.
+        tools: that compiled the original.
+        files: the user's files that it was compiled from; None if there may be others.
     """
 
     input: str
@@ -389,7 +395,7 @@ class FailedInput(Struct, frozen=True):
 
     Attributes:
         input: its path as typed.
-        failure: why.
+        failure: the reason.
     """
 
     input: str
@@ -397,19 +403,19 @@ class FailedInput(Struct, frozen=True):
 
 
 class FixReport(Struct, frozen=True):
-    """What was tried and what came of it.
+    """All trials and their results.
 
     Attributes:
         version: of lmemscope.
-        trials: by input, architecture, kernel and finding; the best first.
-        untried: findings for which no rewrite is known.
-        declined: of all findings, each rewrite of the cause that has nothing to propose.
+        trials: by input, architecture, kernel and finding, the best first.
+        untried: findings without an applicable rewrite.
+        declined: for each finding, the rewrites for its cause that propose nothing.
         chosen: the patch that is offered.
         failures: inputs that could not be analysed.
-        kernels: how many there are, and how many of them use local memory.
-        notes: what was left out of the inputs, in sentences.
-        default_arch: why an architecture was chosen, when none was asked for.
-        units: what the trials hold for.
+        kernels: the number of kernels, and of those that use local memory.
+        notes: sentences about what was left out of the inputs.
+        default_arch: why an architecture was chosen when none was requested.
+        units: the compilations for which the trials are valid.
     """
 
     version: str
@@ -425,7 +431,7 @@ class FixReport(Struct, frozen=True):
 
     @property
     def undecided(self) -> int:
-        """Findings of which every rewrite was given up on for lack of time."""
+        """Number of findings for which every rewrite ran out of time."""
         came: dict[tuple[object, ...], bool] = {}
         for one in self.trials:
             key = one.input, one.cause, one.object, one.place, one.declared

@@ -1,4 +1,4 @@
-"""The gate: what a project allows, and how a report compares with it."""
+"""Gate data: a project's policy, its baseline, and the result of comparing a report with them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lmemscope.model.request import Frontend, KernelDirective, SourceLocation
 FailureKind = Literal["new", "worse", "limit", "expectation"]
 GateVerdict = Literal["passed", "failed", "undecided"]
 Decision = Literal["error", "note"]
-"""What a project decides about kernels that nobody sees: missing evidence, or worth a line."""
+"""A project's setting for what could not be checked: an error (missing evidence) or a note."""
 AccountSubject = Literal["input", "directory", "baseline", "filter", "configuration", "change"]
 AccountState = Literal["looked-at", "gone", "left-out", "missing"]
 
 CHANGED_BASELINE, CHANGED_OPTIONS = "changed baseline", "changed options"
-"""Stages of evidence that is missing because of what the change under review edits."""
+"""Stages of evidence that is missing because of edits in the change under review."""
 
 _EXIT_CODES: dict[GateVerdict, int] = {"passed": 0, "failed": 1, "undecided": 3}
 
@@ -32,26 +32,26 @@ def _limit(help_: str, flag: str, metavar: str, unit: str = "bytes") -> Option:
 
 
 class Limit(Struct, frozen=True):
-    """What kernels may have at most; None limits nothing.
+    """Maximum values for kernels; None is no limit.
 
-    ``forbid`` None forbids all causes that ``allow`` does not name, and that no limit on the frame,
-    the sites or, of spills, the spills gives a number for.
+    If ``forbid`` is None, all causes are forbidden that ``allow`` does not name and that no numeric
+    limit (on the frame, the sites or, for spills, the spill bytes) covers.
     """
 
     kernel: Annotated[
-        str, Option("Kernels that the limit is for.", accepts="a glob over kernel names")
+        str, Option("Kernels the limit applies to.", accepts="a glob over kernel names")
     ] = "*"
     arch: Annotated[
         str,
         Option(
-            "Architectures that the limit is for.",
+            "Architectures the limit applies to.",
             accepts="a glob over architectures, such as sm_9*",
         ),
     ] = "*"
     toolkit: Annotated[
         str | None,
         Option(
-            "CUDA toolkits that the limit is for, by the version of ptxas; without it, all.",
+            "CUDA toolkits the limit applies to, by the version of ptxas; without it, all.",
             accepts="versions of CUDA such as >=13.1,<14",
             check="versions",
             default=None,
@@ -105,11 +105,11 @@ class Limit(Struct, frozen=True):
 
 
 class SourceComment(Struct, frozen=True):
-    """A comment of a unit's own file, or of a header; it holds for the units that read the file.
+    """A comment in a unit's own file or in a header; it applies to the units that read the file.
 
     Attributes:
         input: the unit, or the header.
-        directive: what it says.
+        directive: the comment's content.
     """
 
     input: str
@@ -117,17 +117,17 @@ class SourceComment(Struct, frozen=True):
 
 
 class Allowance(Struct, frozen=True):
-    """A finding that is accepted, and why.
+    """An accepted finding, and why.
 
     Attributes:
-        place: where it is written.
-        comment: the comment that says it, or None where the configuration does.
+        place: where the allowance is written.
+        comment: the comment that contains it, or None if the configuration does.
     """
 
     kernel: Annotated[
         str,
         Option(
-            "Kernels that it is for, as --kernel names them.",
+            "Kernels it applies to, as for --kernel.",
             accepts="a glob over kernel names",
             default="*",
         ),
@@ -141,21 +141,21 @@ class Allowance(Struct, frozen=True):
         str, Option("Why it is accepted.", accepts="text that says why it is accepted")
     ]
     expires: Annotated[
-        date | None, Option("The last day that it holds; without it, always.", default=None)
+        date | None, Option("The last day it is valid; without it, no limit.", default=None)
     ]
     place: str
     comment: SourceComment | None = None
     arch: Annotated[
         str,
         Option(
-            "Architectures that it is for.",
+            "Architectures it applies to.",
             accepts="a glob over architectures, such as sm_9*",
         ),
     ] = "*"
     toolkit: Annotated[
         str | None,
         Option(
-            "CUDA toolkits that it is for, by the version of ptxas; without it, all.",
+            "CUDA toolkits it applies to, by the version of ptxas; without it, all.",
             accepts="versions of CUDA such as >=13.1,<14",
             check="versions",
             default=None,
@@ -164,9 +164,9 @@ class Allowance(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """Everything a project says about its gate."""
+    """A project's complete gate settings."""
 
-    limits: Annotated[tuple[Limit, ...], GateOption("What kernels may have at most.")] = ()
+    limits: Annotated[tuple[Limit, ...], GateOption("Maximum values for kernels.")] = ()
     allowances: Annotated[
         tuple[Allowance, ...], GateOption("Findings that are accepted, each with its reason.")
     ] = ()
@@ -189,12 +189,12 @@ class Policy(Struct, frozen=True):
 
 
 class MissingEvidence(Struct, frozen=True):
-    """What the gate needs to know and does not.
+    """Something the gate needs to know but does not.
 
     Attributes:
-        input: of the unit, or None where it is the whole run.
+        input: the unit's, or None for the whole run.
         stage: of the analysis.
-        reason: for a person.
+        reason: for people.
     """
 
     input: str | None
@@ -203,12 +203,12 @@ class MissingEvidence(Struct, frozen=True):
 
     @property
     def needs_trust(self) -> bool:
-        """Whether only ``--trust-configuration`` accepts it: the change under review made it so."""
+        """Whether only ``--trust-configuration`` accepts it: the change under review caused it."""
         return self.stage in ("configuration", CHANGED_BASELINE, CHANGED_OPTIONS)
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """As one line of text."""
         where = "" if self.input is None else f"{self.input}: "
         return f"{where}[{self.stage}] {self.reason}"
 
@@ -217,9 +217,9 @@ class BaselineEntry(Struct, frozen=True, omit_defaults=True):
     """A known finding; ``bytes`` as in the finding.
 
     Attributes:
-        kernel: its name as it is shown, which overloads share.
-        symbol: the kernel's mangled name without what compilers number anew; None in entries of
-            earlier releases.
+        kernel: its displayed name, which overloads share.
+        symbol: the kernel's mangled name without compiler-generated numbering; None in entries of
+            earlier versions.
     """
 
     input: str
@@ -237,14 +237,14 @@ class Baseline(Struct, frozen=True, kw_only=True):
 
     Attributes:
         schema: of the document.
-        toolchain: versions of the tools that showed the findings, by name.
-        fingerprints: how the fingerprints were made; absent in the earliest documents, where it
-            is 1.
-        archs: architectures that were asked for; empty where builds or the default decided.
-        default_arch: what inputs were compiled for that neither a user nor a build decided.
-        filters: options that kept findings out, as they are typed.
-        findings: what `check` accepts; equal ones count.
-        gaps: missing evidence that `check` accepts; absent where there is none.
+        toolchain: versions of the tools used, by name.
+        fingerprints: version of the fingerprint algorithm; absent in the earliest documents, which
+            used 1.
+        archs: architectures that were requested; empty if builds or the default chose them.
+        default_arch: the architecture of inputs for which neither the user nor a build chose one.
+        filters: options that excluded findings, as typed.
+        findings: findings that `check` accepts; duplicates count.
+        gaps: missing evidence that `check` accepts; absent if there is none.
     """
 
     schema: Literal["lmemscope.baseline/1"]
@@ -258,7 +258,7 @@ class Baseline(Struct, frozen=True, kw_only=True):
 
 
 class Improvement(Struct, frozen=True):
-    """A known finding that has become smaller: to ``bytes``."""
+    """A known finding that has become smaller; ``bytes`` is its new size."""
 
     entry: BaselineEntry
     bytes: int
@@ -268,17 +268,17 @@ class GateFailure(Struct, frozen=True):
     """One reason why the gate fails.
 
     Attributes:
-        kind: a new or worse finding, a limit that is exceeded, an expectation that does not hold.
-        input, arch, kernel: where; the kernel's demangled name.
+        kind: a new or worse finding, an exceeded limit, or a failed expectation.
+        input, arch, kernel: the place; the kernel's name is demangled.
         symbol: the kernel's mangled name.
-        expected, found: in words.
-        finding: the cause behind it, where there is one.
+        expected, found: as text.
+        finding: the cause, if there is one.
         location: the line to look at.
-        route: of the unit; only what is compiled from a CUDA source has comments that accept.
-        is_bounded: whether the finding's bytes are all that there can be.
-        figure: the number that exceeds a limit or is not as expected; None where it is not known.
-        bound: of the figure, without the place that says it; empty where there is none.
-        takes_comment: whether a comment above the kernel would accept the finding; None where its
+        route: the unit's front end; only units compiled from CUDA sources can accept by comment.
+        is_bounded: whether the finding's bytes are a known maximum.
+        figure: the number that exceeds a limit or fails an expectation; None if unknown.
+        bound: the limit on the figure, without its place; empty if there is none.
+        takes_comment: whether a comment above the kernel would accept the finding; None if the
             source was not read.
     """
 
@@ -302,11 +302,11 @@ class Accepted(Struct, frozen=True):
     """A finding that does not fail the gate.
 
     Attributes:
-        input, arch, kernel, symbol: where, as in `GateFailure`.
-        finding: what is accepted.
-        by: what accepts it, in words.
-        in_source: whether a comment in the source or the configuration allows it; else the
-            baseline knows it.
+        input, arch, kernel, symbol: the place, as in `GateFailure`.
+        finding: the accepted finding.
+        by: what accepts it, as text.
+        in_source: whether a source comment or the configuration allows it; False if the baseline
+            lists it.
     """
 
     input: str
@@ -319,15 +319,15 @@ class Accepted(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """What became of something that the gate was given.
+    """How the gate accounts for one thing it was given.
 
     Attributes:
-        subject: an input, a directory of which a part was not walked, what the baseline knows of a
-            file, a filter, a setting of the configuration, or an edit of the change under review
-            that may let something pass.
-        name: the file or the directory, or the filter or setting as it is typed.
-        state: ``missing`` undecides the gate; ``left-out`` is somebody's choice.
-        reason: for a person; may be empty where it was looked at.
+        subject: an input, a directory that was only partly walked, a file's baseline entries, a
+            filter, a configuration setting, or an edit in the change under review that may let
+            something pass.
+        name: the file or directory, or the filter or setting as typed.
+        state: ``missing`` makes the gate incomplete; ``left-out`` is someone's choice.
+        reason: for people; may be empty if it was checked.
     """
 
     subject: AccountSubject
@@ -337,35 +337,34 @@ class Account(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """As one line of text."""
         lead = "the baseline's " if self.subject == "baseline" else ""
         named = f"{self.name}: " if self.name else ""
         return f"{lead}{named}{self.reason or self.state}"
 
 
 def verdict_of(failures: Sized, missing: Sized, *, allow_incomplete: bool) -> GateVerdict:
-    """The answer in one word; missing evidence is worth less than a failure that is there."""
+    """The result in one word; a failure takes precedence over missing evidence."""
     if failures:
         return "failed"
     return "undecided" if missing and not allow_incomplete else "passed"
 
 
 class GateResult(Struct, frozen=True):
-    """The gate's answer.
+    """The gate's result.
 
     Attributes:
-        verdict: the answer in one word; every format says the same.
+        verdict: the result in one word; identical in every format.
         allow_incomplete: whether missing evidence was accepted.
-        failures: sorted; empty when the gate passes.
-        accepted: findings that the baseline or an allowance holds.
+        failures: sorted; empty if the gate passes.
+        accepted: findings that the baseline or an allowance covers.
         better: known findings that have become smaller.
-        gone: baseline entries that nothing matches any more.
-        unused: allowances that accept nothing or too little, and expired ones; limits for kernels
-            that there are not.
-        missing: evidence that the gate needs and does not have.
-        notes: what a reader should know: a changed toolchain, renamed kernels.
-        accounts: what became of every input, of every file that the baseline knows, and of what
-            was left out.
+        gone: baseline entries that no longer match anything.
+        unused: allowances that accept nothing or too little, or have expired; limits for kernels
+            that do not exist.
+        missing: evidence that the gate needs but lacks.
+        notes: further information, such as a changed toolchain or renamed kernels.
+        accounts: the fate of every input, of every file in the baseline, and of what was left out.
     """
 
     verdict: GateVerdict
@@ -381,21 +380,21 @@ class GateResult(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """What `check` returns to the shell."""
+        """The exit code of `check`."""
         return _EXIT_CODES[self.verdict]
 
     @property
     def complete(self) -> bool:
-        """Whether nothing that the gate needs is missing, or that was accepted."""
+        """Whether no evidence is missing, or missing evidence was accepted."""
         return self.allow_incomplete or not self.missing
 
 
 class Written(Struct, frozen=True):
-    """What was done to the baseline.
+    """Changes made to the baseline.
 
     Attributes:
-        update: what is gone was removed from it.
-        ratchet: the figures of what has become smaller were taken into it.
+        update: entries that no longer exist were removed.
+        ratchet: improved figures were recorded.
     """
 
     update: bool = False
@@ -403,11 +402,11 @@ class Written(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """Where findings that fail the gate can be accepted.
+    """Ways to accept findings that fail the gate.
 
     Attributes:
-        baseline: the command that writes a baseline with them; None where what was given does not
-            stand for all that the baseline knows.
+        baseline: a command that writes a baseline with them; None if the inputs given do not cover
+            everything in the baseline.
         configuration: the file for allowances.
     """
 
@@ -416,14 +415,14 @@ class Acceptance(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """A report and the gate's answer to it.
+    """A report and its gate result.
 
     Attributes:
-        report: what was looked at.
-        result: the answer.
-        written: what was done to the baseline.
-        new_since: the revision that what is known is of, too; None where it is the baseline's only.
-        acceptance: where what fails can be accepted.
+        report: what was checked.
+        result: the gate's result.
+        written: changes made to the baseline.
+        new_since: the revision whose findings are known too; None if only the baseline's are.
+        acceptance: how to accept what fails.
     """
 
     report: Report

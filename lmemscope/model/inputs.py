@@ -1,7 +1,7 @@
-"""The kinds of input, one row each, and how an input is named in reports.
+"""The table of input kinds, and how inputs are named in reports.
 
-Adding a kind is a row of `INPUT_KINDS` and the module that the row names, which finds, plans and
-compiles such files as `lmemscope.routes.Route` describes it.
+To add a kind, add a row to `INPUT_KINDS`, and the module it names, which finds, plans and compiles
+such files as described by `lmemscope.routes.Route`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 LinkInputKind = Literal["source", "ptx", "cubin", "object", "archive"]
 STANDARD_INPUT = "-"
-"""As a path: a compiler's output, piped in."""
+"""The path for compiler output piped to standard input."""
 
 
 class InputKind(Struct, frozen=True):
@@ -27,19 +27,20 @@ class InputKind(Struct, frozen=True):
 
     Attributes:
         name: for messages.
-        endings: of file names, in lower case.
-        module: dotted name of its `lmemscope.routes.Route`.
-        signature: offsets and bytes that tell a named file whose ending says nothing.
-        marks: bytes that tell one wherever they are in its beginning.
-        is_cuda: CUDA C++, whose launches may instantiate templates of other inputs.
-        is_header: CUDA C++ that is compiled as other inputs launch it, and only if named.
-        reads: which other files decide what is made of one: those it includes, those beside it
-            that have its name, the modules it imports; None where that cannot be told.
-        by_content: whether only the first bytes tell it, whatever its name; the endings are those
-            that such files usually have.
-        is_device_code: whether the signature tells device code and nothing else: a directory stands
-            for such a file whatever its name.
-        part: what it is in a linked program, or None where it cannot be a part of one.
+        endings: file name endings, in lower case.
+        module: dotted name of the module that implements `lmemscope.routes.Route`.
+        signature: offsets and bytes that identify a named file whose ending does not.
+        marks: bytes that identify one anywhere near its beginning.
+        is_cuda: whether it is CUDA C++, whose launches may instantiate templates of other inputs.
+        is_header: whether it is CUDA C++ that is compiled only if named, with the instances that
+            other inputs launch.
+        reads: which other files affect the result: those it includes, those beside it with the same
+            name, or the modules it imports; None if unknown.
+        by_content: whether only its first bytes identify it, whatever its name; the endings are
+            those that such files usually have.
+        is_device_code: whether the signature identifies nothing but device code, so that a
+            directory walk includes such files whatever their name.
+        part: its role in a linked program, or None if it cannot be linked.
     """
 
     name: str
@@ -78,7 +79,7 @@ BUILD_LOG = InputKind(
     "build log",
     (".log",),
     "lmemscope.lowering.log",
-    # Beginnings of what `ptxas -v` and `nvlink -v` print of every function.
+    # First lines that `ptxas -v` and `nvlink -v` print for every function.
     marks=(b"ptxas info    : ", b"nvlink info    : "),
 )
 _BINARY = "lmemscope.lowering.binary"
@@ -133,16 +134,16 @@ INPUT_KINDS: tuple[InputKind, ...] = (
     ),
     PACKAGE,
 )
-"""Every kind of input, in the order in which they are listed to users."""
+"""Every kind of input, in the order listed to users."""
 
 INPUT_ENDINGS = tuple(ending for kind in INPUT_KINDS if kind.module for ending in kind.endings)
-"""Of the files that are analysed."""
+"""Endings of the files that are analysed."""
 
 _BY_ENDING = {ending: kind for kind in INPUT_KINDS for ending in kind.endings}
 
 
 def kind_of(path: str) -> InputKind | None:
-    """The kind of an analysed file by its name, or None."""
+    """The kind of a file that can be analysed, by its name, or None."""
     if path == STANDARD_INPUT:
         return BUILD_LOG
     kind = _BY_ENDING.get(_ending(path))
@@ -150,13 +151,13 @@ def kind_of(path: str) -> InputKind | None:
 
 
 def kind_of_binary(path: str) -> InputKind | None:
-    """The kind of a file that a link takes as it is, by its name, or None."""
+    """The kind of a file that a link uses as it is, by its name, or None."""
     kind = _BY_ENDING.get(_ending(path))
     return kind if kind is not None and kind.by_content and kind.part else None
 
 
 def is_linkable(path: str) -> bool:
-    """Whether a program may be linked with a file, by its name: an object, archive or library."""
+    """Whether a file can be linked into a program, by its name: an object, archive or library."""
     kind = _BY_ENDING.get(_ending(path))
     return kind is not None and kind.by_content and (kind.part is not None or kind is LIBRARY)
 
@@ -170,8 +171,8 @@ class InputId(Struct, frozen=True):
 
     Attributes:
         file: as shown to the user.
-        variant: what tells inputs of one file apart: a program of it, or a way to compile it; else
-            an empty string.
+        variant: distinguishes inputs from one file: one of its programs, or a way to compile it;
+            else an empty string.
     """
 
     file: str
@@ -183,9 +184,9 @@ class InputId(Struct, frozen=True):
 
     @classmethod
     def parse(cls, name: str) -> InputId:
-        """From the text; a file's own name may hold brackets too.
+        """Parse such a name; the file's own name may contain brackets too.
 
-        What has the ending of an input is the file.
+        The part that has an input's ending is taken as the file.
         """
         ends = [at for at, letter in enumerate(name) if letter == "["]
         if not name.endswith("]") or not ends:
@@ -198,29 +199,28 @@ _HASHED = re.compile(
     r"(?<![0-9A-Za-z])(?:[A-Z2-7]{52}|[0-9a-f]{32,64})(?![0-9A-Za-z])"
     r"|(?<=_)[0-9a-f]{7}(?=(?:\.sm\d{1,3})?\.(?:cubin|ptx)\b)"
 )
-"""Triton's directories (base 32 of SHA-256; hexadecimal before 3.0), those of other compilers with
-a digest, and the end of the names of Warp's modules."""
+"""Triton's cache directories (base 32 of SHA-256; hexadecimal before 3.0), digest directories of
+other compilers, and the digest at the end of Warp's module names."""
 _NUMBERED = re.compile(r"(?<![^/])module_\d{4,9}(\.[^/]{1,200}\.)\d{1,9}(?=\.ptx\b)")
-"""XLA's modules and their parts: counted through the process that compiles them."""
+"""XLA's modules and their parts, numbered within the process that compiles them."""
 
 
 _WHEEL = re.compile(
     r"(?<![^/\[])([\w.]{1,100})-\d[\w.+!]{0,60}((?:-\d\w{0,30})?-[\w.]{1,60}-[\w.]{1,60})"
     r"-[\w.]{1,200}(?=\.whl(?![^/\[\]]))"
 )
-"""A wheel's distribution, its version, its tags of Python and ABI, and its platform (PEP 427)."""
+"""A wheel's distribution, version, Python and ABI tags, and platform (PEP 427)."""
 _CONDA = re.compile(
     r"(?<![^/\[])([\w.-]{1,100})-\d[\w.+!]{0,60}-[\w.]{1,60}(?=\.conda(?![^/\[\]]))"
 )
 _LIBRARY = re.compile(r"(?:(?<=\w)-[0-9a-f]{8})?\.so(?:\.\d{1,9}){0,6}(?![^/\[\]])")
-"""How a shared library's name ends: auditwheel's digest of its bytes, and the library's version."""
+"""End of a shared library's name: auditwheel's digest of its bytes, and the library's version."""
 
 
 def without_hashes(name: str) -> str:
-    """An input's name without what the next release has otherwise: versions, and digests by which
-    caches call what they hold.
+    """An input's name without what changes between releases: versions, and digests in cache names.
 
-    A kernel that was edited, or compiled by another version, has another digest. ``c/<52
+    A kernel that was edited or compiled by another version has another digest. ``c/<52
     letters>/k.cubin`` gives ``c/*/k.cubin``; XLA's ``module_0001.jit_f.5.ptx``, ``*.jit_f.*.ptx``;
     ``a-1.0-cp311-cp311-linux_x86_64.whl[a.libs/liba-01234567.so.1]``,
     ``a-*-cp311-cp311-*.whl[a.libs/liba.so]``.
@@ -230,17 +230,17 @@ def without_hashes(name: str) -> str:
 
 
 def digest_in(name: str) -> str:
-    """The digest by which a cache calls an input, or an empty string: it tells instances apart."""
+    """The digest in an input's cache name, or an empty string; it tells instances apart."""
     found = _HASHED.search(name) or _NUMBERED.search(name)
     return found.group() if found is not None else ""
 
 
 def respelled(value: T, spell: Callable[[str], str]) -> T:
-    """A value whose inputs and files have other names.
+    """A value with its inputs and files renamed.
 
     Args:
-        value: with fields ``input``, ``file`` and ``sources``, at any depth.
-        spell: from a file's name to another one.
+        value: has fields ``input``, ``file`` or ``sources``, at any depth.
+        spell: maps a file's name to its new name.
     """
 
     @functools.cache
@@ -266,10 +266,10 @@ def respelled(value: T, spell: Callable[[str], str]) -> T:
 
 
 def is_part_of(name: str, files: Collection[str]) -> bool:
-    """Whether an input may be one of some files, or a part of one, wherever its name is divided.
+    """Whether an input may be one of the given files, or part of one, however its name is split.
 
     Args:
-        name: of the input.
+        name: the input's name.
         files: absolute paths.
     """
     ends = (len(name), *(at for at, letter in enumerate(name) if letter == "["))

@@ -1,4 +1,4 @@
-"""Judgements: verdicts and findings."""
+"""Judgements derived from facts: verdicts, findings and advice."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lmemscope.model.request import (
 
 
 class Verdict(Struct, frozen=True):
-    """One line on a kernel.
+    """The one-line verdict on a kernel.
 
     Attributes:
-        kind: the worst one that holds (`VerdictKind`).
-        text: for a person, naming bytes and lines.
-        rank: sorts reports worst first: higher is worse.
+        kind: the worst kind that applies (`VerdictKind`).
+        text: for people, with bytes and lines.
+        rank: sorts reports; higher is worse.
     """
 
     kind: VerdictName
@@ -31,16 +31,16 @@ class Verdict(Struct, frozen=True):
 
 
 class Advice(Struct, frozen=True):
-    """One way out.
+    """One possible remedy.
 
     Attributes:
         text: what to do.
-        code: to write, where it is known.
-        verified: what came of it where it was tried.
-        rewrite: that does it, as of ``lmemscope fix``; None where none does.
-        is_none: whether it says that there is no way out but another program.
-        applicability: of a rewrite's proposal that was not compiled: whether it may change what
-            the program does; ``code`` then holds the lines that it removes and adds.
+        code: code to write, if known.
+        verified: the result if it was tried.
+        rewrite: the rewrite of ``lmemscope fix`` that does it; None if none does.
+        is_none: whether it says that only another program would help.
+        applicability: for a rewrite's proposal that was not compiled, whether it may change the
+            program's meaning; ``code`` then holds the lines it removes and adds.
     """
 
     text: str
@@ -52,28 +52,28 @@ class Advice(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """A cause judged: how bad it is, what it means and what removes it.
+    """A judged cause: how bad it is, what it means, and what removes it.
 
     Attributes:
         rule, name: ``LM201``, ``dynamic-index``.
-        severity: judged by cost: in a loop and across lanes is worst.
-        confidence: in the cause.
-        cause: of the contract.
-        object, type: variable and its type, where known.
-        bytes: frame bytes; where there are none, bytes at instruction sites.
+        severity: judged by cost: highest inside loops and with divergent addresses.
+        confidence: how certain the cause is.
+        cause: as in the documents.
+        object, type: the variable and its type, if known.
+        bytes: frame bytes; if there are none, bytes at instruction sites.
         location: the line to look at first; ``related``: others, such as the declaration.
-        index: how the object is indexed, where it is.
+        index: how the object is indexed, if it is.
         message: one sentence.
         advice: best first.
-        evidence: what shows it, in words, which may change; filled where it is written.
-        fingerprint: stable across moved lines and other offsets.
-        also: other causes that alone would keep the object in memory.
-        type_bytes: bytes of ``type``, where known; more than ``bytes`` where ``extent`` is
-            ``part``: the compiler keeps the rest in registers.
-        extent: what of the variable lies in the frame.
-        fix: the best proven fix, where rewrites were tried and one is offered.
-        evidence_facts: what shows it, the object's first, then that of single instructions; absent
-            in earlier documents.
+        evidence: the evidence as sentences, whose wording may change; filled in on output.
+        fingerprint: stable when lines move or offsets change.
+        also: other causes, each of which alone would keep the object in memory.
+        type_bytes: bytes of ``type``, if known; exceeds ``bytes`` if ``extent`` is ``part``,
+            because the compiler keeps the rest in registers.
+        extent: how much of the variable lies in the frame.
+        fix: the best proven fix, if rewrites were tried and one is offered.
+        evidence_facts: the evidence as data: the object's first, then that of single instructions;
+            absent in documents of earlier versions.
     """
 
     rule: str
@@ -99,15 +99,15 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 
 class Quotes(Struct, frozen=True):
-    """Lines of a kernel's own artefacts, and what only a disassembler counts.
+    """Lines of a kernel's artefacts, and figures that only a disassembler gives.
 
     Attributes:
-        ptx: PTX lines behind the findings, the most telling ones.
-        sass: machine instructions behind the findings, the most telling ones.
-        sass_at: the source line of each entry of ``sass``, where it is known; empty in reports
-            that were saved before quotes had places.
-        live_registers: the most that are live at one instruction, after spilling; None where
-            that was not asked for or not counted.
+        ptx: the most relevant PTX lines behind the findings.
+        sass: the most relevant machine instructions behind the findings.
+        sass_at: the source line of each entry of ``sass``, if known; empty in reports saved before
+            quotes had locations.
+        live_registers: the maximum number live at one instruction, after spilling; None if not
+            requested or not counted.
         live_at: the source line of that instruction, or None.
     """
 

@@ -1,4 +1,4 @@
-"""A kernel: what is known of it, and with what follows from that."""
+"""Everything known about a kernel, with the figures derived from it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from lmemscope.model.work import Work
 
 
 class Sources(Struct, frozen=True):
-    """Each source's own figures of a kernel's own body, so that nothing is lost by choosing one.
+    """Each source's figures for a kernel's own body, kept side by side.
 
     Attributes:
-        ptxas: what ``ptxas -v`` says.
-        cubin: what the records of the cubin say.
+        ptxas: from ``ptxas -v``.
+        cubin: from the records of the cubin.
     """
 
     ptxas: PtxasFacts | None
@@ -51,50 +51,50 @@ _NO_CUBIN = CubinFacts(None, None, None, None)
 
 
 class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One kernel: figures, ledgers and every source side by side.
+    """All facts about one kernel: figures, both ledgers and every source.
 
-    Figures that follow from others, as ``registers`` from ``sources``, are made with the structure,
-    whatever is given for them. What is judged is in a `KernelReport`.
+    Derived figures, such as ``registers`` from ``sources``, are computed when the structure is
+    made, whatever is passed for them. Judgements are in `KernelReport`.
 
     Attributes:
-        name: mangled; with the unit's input and architecture it identifies the kernel.
-        demangled: as C++ writes it; equals ``name`` where it cannot be demangled.
+        name: mangled; identifies the kernel together with the unit's input and architecture.
+        demangled: as written in C++; equals ``name`` if it cannot be demangled.
         kind: ``entry`` for ``__global__``, ``function`` for separately compiled device functions.
-        location: of its definition, as far as line information tells.
-        registers, stack_frame: of the kernel's own body; ptxas's figure, else the cubin's.
+        location: of its definition, if line information shows it.
+        registers, stack_frame: of the kernel's own body; from ptxas, else from the cubin.
         cumulative_stack: bytes per thread of the deepest call path.
         linked_stack: bytes per thread of the deepest call path after linking, as nvlink prints it.
-        stack_known: False where the depth is not statically known (recursion, indirect calls).
-        spill_stores, spill_loads: bytes of its own body: ptxas's figures, else those of its sites.
-        shared, barriers: as ``ptxas -v`` says.
+        stack_known: False if the depth is not statically known (recursion, indirect calls).
+        spill_stores, spill_loads: bytes in its own body; from ptxas, else from its sites.
+        shared, barriers: from ``ptxas -v``.
         launch_bounds: of ``__launch_bounds__``, from the PTX's ``.maxntid``/``.minnctapersm``.
-        ptx: before ptxas.
-        sass, sites: of the whole section, non-inlined functions included.
-        own_sites: of the kernel's own body.
-        lines: source lines behind the sites, most site bytes first.
+        ptx: local memory in the PTX, before ptxas.
+        sass, sites: for the whole section, including non-inlined functions.
+        own_sites: for the kernel's own body.
+        lines: source lines of the sites, most site bytes first.
         callees: non-inlined functions in the kernel's section, sorted by name.
-        sources: each source's own figures.
-        frame: ranges that add up to ``stack_frame``.
+        sources: each source's figures.
+        frame: contiguous ranges that add up to ``stack_frame``.
         causes: both ledgers, sorted by site bytes.
-        cost: of all causes but those of messages and launches; None where not known.
-        findings: the causes judged.
+        cost: the cost of all causes except messages and launches; None if unknown.
+        findings: the judged causes.
         objects: stack objects, by function and offset.
-        calls: the call graph below the kernel, as far as PTX shows it.
-        launches: what it launches from the device, itself or in functions that it reaches.
-        run_time_sizes: what computes the size of each ``alloca``, as text that can be compared.
-        accesses: every single access, in address order, those by generic addresses last; absent
-            where they were left out.
+        calls: the call graph below the kernel, as far as the PTX shows it.
+        launches: its device-side launches, its own and those of functions it reaches.
+        run_time_sizes: what computes the size of each ``alloca``, as comparable text.
+        accesses: every access, in address order, those by generic addresses last; absent if left
+            out.
         verdict: one line on the kernel.
-        disagreements: sources that contradict each other.
-        quotes: lines of the artefacts behind the findings; absent where they were not asked for.
-        footprint: device memory that the driver reserves for it; None where no GPU was named.
-        occupancy: for the block that a launch in sight or launch bounds say, else the best one;
-            None of functions, and where registers or the architecture's limits are not known.
-        shared_variables: in shared memory, those of the kernel's own body first; None where ptxas
-            does not decide their places, or nothing shows them. No document holds them.
-        language: of its source. No document holds it: findings say what follows.
-        has_floats: whether it may compute with floating-point numbers; None where nothing tells.
-            No document holds it.
+        disagreements: quantities on which sources contradict each other.
+        quotes: lines of the artefacts behind the findings; absent if not requested.
+        footprint: device memory that the driver reserves for it; None if no GPU was named.
+        occupancy: for the block size given by a visible launch or launch bounds, else for the best
+            one; None for functions, and if registers or the architecture's limits are unknown.
+        shared_variables: shared memory variables, those of the kernel's own body first; None if
+            ptxas does not place them, or if they are unknown. Not part of documents.
+        language: source language. Not part of documents: findings reflect it.
+        has_floats: whether it may compute with floating-point numbers; None if unknown. Not part of
+            documents.
     """
 
     name: str
@@ -137,7 +137,7 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: LanguageName = "cpp"
 
     def __post_init__(self) -> None:
-        """Make the figures that follow from others."""
+        """Compute the derived figures."""
         for name, figure in self._following().items():
             force_setattr(self, name, figure)
 
@@ -154,14 +154,14 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
             "linked_stack": ptxas.linked_stack,
             "spill_stores": spilled[0],
             "spill_loads": spilled[1],
-            # ptxas names none where there is none.
+            # ptxas omits the figure if it is zero.
             "shared": ptxas.shared if self.ptxas is not None else cubin.shared or None,
             "barriers": ptxas.barriers,
             "cost": self._cost(bool(own) or (self.sass is not None and self.sass.count > 0)),
         }
 
     def _cost(self, uses_local_memory: bool) -> float | None:
-        """What its local memory costs a warp (`CauseShare.cost`), all costly causes together."""
+        """What its local memory costs per warp (`CauseShare.cost`), summed over costly causes."""
         if uses_local_memory and not self.causes:
             return None
         found = [share.cost for share in self.causes if traits_of(share.cause).costly]
@@ -170,44 +170,44 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ptxas(self) -> PtxasFacts | None:
-        """What ``ptxas -v`` says of its own body."""
+        """The ``ptxas -v`` report for its own body."""
         return self.sources.ptxas
 
     @property
     def cubin(self) -> CubinFacts | None:
-        """What the records of the cubin say of its own body."""
+        """The cubin's records for its own body."""
         return self.sources.cubin
 
     @property
     def counted(self) -> tuple[LocalAccess, ...]:
-        """The ``LDL``/``STL``, which both ledgers count."""
+        """The ``LDL``/``STL`` accesses, which both ledgers count."""
         return tuple(one for one in self.accesses if not one.is_generic)
 
     @property
     def generic(self) -> tuple[LocalAccess, ...]:
-        """``LD``/``ST`` whose generic address provably is a local one: in neither ledger."""
+        """``LD``/``ST`` whose generic address provably points to local memory: in no ledger."""
         return tuple(one for one in self.accesses if one.is_generic)
 
     @property
     def all_spill_stores(self) -> int | None:
-        """Spill-store bytes with those of the functions in its code section, which it calls."""
+        """Spill-store bytes, including the functions in its code section that it calls."""
         called = (spills_of(one.ptxas, one.sites)[0] for one in self.callees)
         return known_sum(self.spill_stores, *called)
 
     @property
     def all_spill_loads(self) -> int | None:
-        """Spill-load bytes with those of the functions in its code section, which it calls."""
+        """Spill-load bytes, including the functions in its code section that it calls."""
         called = (spills_of(one.ptxas, one.sites)[1] for one in self.callees)
         return known_sum(self.spill_loads, *called)
 
     @property
     def spill_bytes(self) -> int | None:
-        """Spill stores and loads together; None where either is not known."""
+        """Spill stores and loads together; None if either is unknown."""
         return known_sum(self.spill_stores, self.spill_loads)
 
     @property
     def shares(self) -> tuple[CauseShare, ...]:
-        """The ledgers' lines to judge: what is left beside a structure's members goes with them."""
+        """The ledger entries to judge, with the rest of a structure merged with its members."""
         return tuple(
             share
             for share in self.causes
@@ -216,20 +216,19 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_made_otherwise(self) -> bool:
-        """Whether its causes were found in PTX that may not be what it was assembled from."""
+        """Whether its causes come from PTX that may not be the source of the machine code."""
         return any(one.reason in ("other-ptxas", "other-target") for one in self.disagreements)
 
     @property
     def home(self) -> str | None:
-        """The file that defines it; None where not known."""
+        """The file that defines it; None if unknown."""
         return self.location.file if self.location is not None else None
 
     def line_of(self, access: LocalAccess) -> SourceLocation | None:
-        """The line that a reader of an access's variable is sent to.
+        """The line to show for an access to a variable.
 
-        It is in the file that declares the variable, or that indexes it: what a header's function
-        does with its own, and with what it is given, is shown there, and not where the kernel calls
-        it.
+        It is in the file that declares or indexes the variable: for a function in a header, the
+        line shown is in the header, not where the kernel calls the function.
         """
         found = self.objects[access.object] if access.object is not None else None
         declared = found.declared if found is not None else None
@@ -244,16 +243,16 @@ class KernelFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def uses_local_memory(self) -> bool:
-        """Whether there is any local memory to explain: a frame, or ``LDL``/``STL``."""
+        """Whether there is local memory to explain: a frame, or ``LDL``/``STL``."""
         return bool(self.stack_frame) or (self.sass is not None and self.sass.count > 0)
 
 
 class KernelReport(KernelFacts, frozen=True, kw_only=True):
-    """A kernel's facts and what follows from them; the rest where it was asked for.
+    """A kernel's facts with what is derived from them; some parts only on request.
 
     Attributes:
         verdict: one line on the kernel.
-        work: what a warp of it does.
+        work: what one warp executes.
     """
 
     UNWRITTEN: ClassVar = ("work", "shared_variables", "has_floats", "language")
@@ -270,13 +269,13 @@ class KernelReport(KernelFacts, frozen=True, kw_only=True):
         quotes: Quotes | None = None,
         work: Work | None = None,
     ) -> KernelReport:
-        """The facts of a kernel, judged."""
+        """The facts of a kernel, with judgements."""
         judged = {"verdict": verdict, "findings": findings, "quotes": quotes, "work": work}
         return cls(**{**asdict(facts), **judged})
 
     @property
     def facts(self) -> KernelFacts:
-        """The kernel, for those who judge it."""
+        """The kernel's facts alone."""
         return self
 
     def __repr__(self) -> str:

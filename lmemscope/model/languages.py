@@ -1,7 +1,7 @@
-"""What a kernel is written in, and what its author can set there: the words that advice uses.
+"""Source languages of kernels, and the wording of advice in each (settings, constructs).
 
-Settings were read in numba-cuda 0.30, Triton 3.9, Warp 1.19, cuTile 1.7 and CuTe DSL 4.8; those
-of CUDA.jl, rustc, Mojo, Halide and NVIDIA's HPC SDK were not tried.
+Settings were read in numba-cuda 0.30, Triton 3.9, Warp 1.19, cuTile 1.7 and CuTe DSL 4.8; those of
+CUDA.jl, rustc, Mojo, Halide and NVIDIA's HPC SDK were not tried.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ LanguageName = Literal[
 
 
 class Language(Struct, frozen=True):
-    """A language of kernels.
+    """A source language for kernels.
 
     Attributes:
-        is_cpp: whether advice that shows CUDA C++ is right.
-        limit: the setting that limits registers per thread; None where there is none.
-        block: the setting that says how many threads a block has; None where there is none.
-        spread: how to give each thread less of a tile; None where threads are the author's.
-        bounds: the setting that promises the largest block; None where there is none.
-        smem_spilling: the setting that spills to shared memory; None where there is none.
-        unroll: how a loop of constant trip count is unrolled.
-        inline: how a function is inlined.
-        shared: how an array lies in shared memory; None where the compiler decides.
-        table: how a constant table is kept once for all threads.
-        prints: what prints or asserts.
-        fast_math: how the fast version of a trigonometric function is called.
-        debug: how a debug build is asked for.
-        lines: how line information is added.
+        is_cpp: whether advice may show CUDA C++.
+        limit: setting that limits registers per thread; None if there is none.
+        block: setting for the number of threads per block; None if there is none.
+        spread: how to give each thread less of a tile; None if the author controls threads
+            directly.
+        bounds: setting that promises a maximum block size; None if there is none.
+        smem_spilling: setting that spills to shared memory; None if there is none.
+        unroll: how to unroll a loop with a constant trip count.
+        inline: how to inline a function.
+        shared: how to put an array in shared memory; None if the compiler decides.
+        table: how to store a constant table once for all threads.
+        prints: constructs that print or assert.
+        fast_math: how to call the fast version of a trigonometric function.
+        debug: how to request a debug build.
+        lines: how to add line information.
     """
 
     is_cpp: bool = False
@@ -169,4 +170,4 @@ LANGUAGES: dict[LanguageName, Language] = {
     ),
     "unknown": Language(),
 }
-"""By name. ``python`` is a compiler from Python that nothing names, ``unknown`` any other."""
+"""By name. ``python`` is an unidentified compiler for Python, ``unknown`` any other."""

@@ -1,4 +1,4 @@
-"""Device-side launches: who launches whom, with how many threads, and what is handed over."""
+"""Device-side launches: parent, child, configuration, and pointers passed to the child."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from msgspec import Struct
 from lmemscope.model.request import SourceLocation
 
 LaunchStream = Literal["default", "tail", "fire-and-forget", "named", "unknown"]
-"""Which stream a grid goes into: the block's default one, one of CUDA 12's two named by constants
-(``cudaStreamTailLaunch``, ``cudaStreamFireAndForget``), or one that the program makes."""
+"""The stream of a launch: the block's default, one of CUDA 12's two named streams
+(``cudaStreamTailLaunch``, ``cudaStreamFireAndForget``), or one created by the program."""
 
 LaunchEvidence = Literal["ptx", "cubin", "source"]
-"""What shows a launch: calls in PTX, relocations of machine code, or the source's text alone."""
+"""The evidence for a launch: calls in PTX, relocations in machine code, or only the source text."""
 
 Dimensions = tuple[int | None, int | None, int | None]
-"""x, y, z; None where a dimension is not a constant."""
+"""x, y, z; None for a dimension that is not constant."""
 
 UNKNOWN_DIMENSIONS: Dimensions = (None, None, None)
 
 
 class HandedPointer(Struct, frozen=True):
-    """A pointer to memory that the child cannot see, among the arguments of a launch.
+    """A launch argument that points to memory which the child cannot access.
 
     Attributes:
-        space: whose memory it is: of the parent's thread (``local``), or of its block (``shared``).
-        offset: bytes from the start of the parameters to where it is stored.
-        function: mangled name of the function whose variable it points to.
-        object, type: the variable, where known.
+        space: the memory: of the parent's thread (``local``) or block (``shared``).
+        offset: where it is stored, in bytes from the start of the parameters.
+        function: mangled name of the function that owns the variable.
+        object, type: the variable, if known.
         declared: where it is declared.
-        size: bytes of the variable in its function's frame; None of shared memory.
-        ptx_line: of the instruction that stores the pointer among the parameters.
-        through: how it gets there, where the launch does not name the variable itself: functions
-            it is passed through, outermost first.
+        size: bytes of the variable in its function's frame; None for shared memory.
+        ptx_line: the instruction that stores the pointer among the parameters.
+        through: functions through which it is passed, outermost first, if the launch does not name
+            the variable.
     """
 
     space: Literal["local", "shared"]
@@ -48,26 +48,26 @@ class HandedPointer(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True):
-    """One launch in device code; one of several kernels it may launch has an entry for each.
+    """One launch in device code; if it may launch several kernels, there is an entry for each.
 
     Attributes:
-        child: the kernel: mangled, or as the source spells it where that is all there is; None
-            where nothing tells.
-        demangled: as C++ writes it.
+        child: the kernel: mangled, or as written in the source if nothing else is known; None if
+            unknown.
+        demangled: as written in C++.
         location: of the launch, at the child's name.
-        function: mangled name of the function that makes it: the kernel's own, with what is inlined
-            in it, or a function that the kernel reaches.
-        seen: what shows it.
-        stream: which kind.
-        grid, block: blocks and threads, where they are constants.
-        shared: bytes of dynamic shared memory; None where not a constant.
-        loop_depth: loops around it in its function, as far as PTX shows.
-        written: the configuration as the source has it, between the brackets.
-        parents: of launches that only the source shows, the kernels that reach it by name.
-        handed: pointers among its arguments that mean nothing in the child.
-        count: launches with the same child, configuration, stream and line that are told as this
-            one; of calls that the code has, as many as the line's text has launches, since loops
-            are unrolled, for each place that the line is inlined at.
+        function: mangled name of the function that launches: the kernel itself, including inlined
+            code, or a function it reaches.
+        seen: the evidence.
+        stream: the kind of stream.
+        grid, block: blocks and threads, if constant.
+        shared: bytes of dynamic shared memory; None if not constant.
+        loop_depth: enclosing loops in its function, as far as the PTX shows.
+        written: the configuration as written between the brackets.
+        parents: for a launch seen only in the source, the kernels that reach it by name.
+        handed: pointer arguments that the child cannot dereference.
+        count: number of launches with the same child, configuration, stream and line, combined
+            here. For calls in the code it is the number on the source line for each place where
+            that is inlined, because loops are unrolled.
     """
 
     child: str | None
@@ -87,18 +87,18 @@ class Launch(Struct, frozen=True):
 
 
 class WrittenLaunch(Struct, frozen=True):
-    """A launch as the text of a source has it, in a function that runs on the device.
+    """A launch as written in the source, in a device function.
 
     Attributes:
-        function: name of the function around it, unqualified.
-        child: what stands before ``<<<``: a kernel's name, or a pointer's.
-        line, end_line: of the first word of the child's name, and of what ends the arguments.
+        function: unqualified name of the enclosing function.
+        child: the text before ``<<<``: the name of a kernel or of a pointer.
+        line, end_line: of the first word of the child's name, and of the end of the arguments.
         configuration: the text between the brackets.
-        grid, block: where the text, with the constants of the file, tells them.
+        grid, block: if they follow from the text and the file's constants.
         shared: bytes of dynamic shared memory, likewise.
-        stream: which kind.
-        kernels: names of the file's kernels that reach the function by name; the function itself,
-            where it is one.
+        stream: the kind of stream.
+        kernels: names of kernels in the file that reach the function by name; the function itself
+            if it is a kernel.
     """
 
     function: str
@@ -118,10 +118,10 @@ class WrittenLaunch(Struct, frozen=True):
         return self.child.partition("<")[0].rpartition("::")[2]
 
     def alone(self, file: str) -> Launch:
-        """The launch as nothing but the text of a file shows it.
+        """The launch as the text of a file alone shows it.
 
         Args:
-            file: as a reader knows it.
+            file: as displayed.
         """
         return Launch(
             child=self.base,
@@ -139,7 +139,7 @@ class WrittenLaunch(Struct, frozen=True):
 
 
 def total(dimensions: Dimensions) -> int | None:
-    """The product of three dimensions; None where one is not known."""
+    """The product of three dimensions; None if one is unknown."""
     product = 1
     for one in dimensions:
         if one is None:

@@ -1,4 +1,4 @@
-"""Linked programs: what nvlink makes of relocatable objects, and who calls whom across them."""
+"""Linked programs: functions, call paths and stack sizes in an image that nvlink made."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from lmemscope.model.option import Option
 from lmemscope.model.request import Failure, Gap, KernelKind, Tool, Unit
 
 CallKind = Literal["kernel", "direct", "indirect"]
-"""How a path comes to a function: it begins there, by a call, or through a pointer."""
+"""How a path reaches a function: as its start, by a direct call, or through a pointer."""
 
 IndirectKind = Literal["pointer", "virtual", "unknown"]
-"""Where those that an indirect call may reach have their addresses: in variables or code, in
-virtual tables alone, or nowhere, because there are none."""
+"""Where the addresses of an indirect call's candidates are stored: in variables or code, only in
+virtual tables, or unknown because there are no candidates."""
 
 
 class LinkGroup(Struct, frozen=True):
-    """Inputs that a configuration calls one program."""
+    """Inputs that the configuration declares to be one program."""
 
     name: Annotated[str, Option("The program's name in reports.", accepts="a name")]
     inputs: Annotated[
@@ -32,24 +32,24 @@ class LinkGroup(Struct, frozen=True):
     ]
     depth: Annotated[
         tuple[tuple[str, int], ...],
-        Option("Most calls of a recursive function on the stack at a time: f=12.", check="depth"),
+        Option("Maximum recursion depth of a function: f=12.", check="depth"),
     ] = ()
 
 
 class LinkRequest(Struct, frozen=True):
-    """A link to make, for a worker.
+    """A link for a worker to perform.
 
     Attributes:
-        name: of the program in reports.
+        name: the program's name in reports.
         arch: real architecture, such as ``sm_90``.
-        units: inputs that are lowered to a relocatable cubin, in order.
-        binaries: host objects and archives, as nvlink takes them: name in reports and path.
-        depths: by function, how deep the user says that its recursion goes at most.
-        lto: link once more with link-time optimisation, and compare.
+        units: inputs to compile to relocatable cubins, in order.
+        binaries: host objects and archives to pass to nvlink: name in reports, and path.
+        depths: maximum recursion depth stated by the user, by function.
+        lto: whether to link again with link-time optimisation, and compare.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
-        origin: what says that these inputs are one program, in words.
-        cache: directory where compilers' outputs are kept, or None.
-        time_limit: seconds that nvlink may take, or None.
+        origin: what declares that these inputs are one program, as text.
+        cache: directory of stored outputs, or None.
+        time_limit: for nvlink, in seconds, or None.
     """
 
     name: str
@@ -65,26 +65,26 @@ class LinkRequest(Struct, frozen=True):
 
 
 class LinkInput(Struct, frozen=True):
-    """An input of a link; ``name`` is what the report calls it."""
+    """An input of a link; ``name`` is its name in the report."""
 
     name: str
     kind: LinkInputKind
 
 
 class LinkedFunction(Struct, frozen=True):
-    """A function of the linked image.
+    """A function in the linked image.
 
     Attributes:
         name: mangled; several static functions may have the same.
-        demangled: as C++ writes it.
+        demangled: as written in C++.
         kind: ``entry`` for kernels.
-        input: that defines it, or None where that cannot be told.
-        library: whether CUDA's device runtime brought it.
-        registers: per thread; of a kernel the most of itself and of all that it may call.
-        stack_frame: its own, in bytes per thread.
-        load_sites, store_sites: ``LDL`` and ``STL`` instructions of its own code.
-        from_object: registers per thread of its code alone, before linking; None where its object
-            is not known.
+        input: the input that defines it, or None if unknown.
+        library: whether it comes from CUDA's device runtime.
+        registers: per thread; for a kernel, the maximum over itself and everything it may call.
+        stack_frame: its own frame, in bytes per thread.
+        load_sites, store_sites: ``LDL`` and ``STL`` instructions in its own code.
+        from_object: registers per thread of its own code before linking; None if its object is
+            unknown.
     """
 
     name: str
@@ -100,12 +100,12 @@ class LinkedFunction(Struct, frozen=True):
 
 
 class PathStep(Struct, frozen=True):
-    """A function on a path of calls.
+    """A function on a call path.
 
     Attributes:
         name, demangled, input: of the function.
-        stack_frame: bytes per thread that it adds each time.
-        by: how the path comes to it.
+        stack_frame: bytes per thread added by each call.
+        by: how the path reaches it.
     """
 
     name: str
@@ -116,9 +116,9 @@ class PathStep(Struct, frozen=True):
 
 
 class CallChain(Struct, frozen=True):
-    """The deepest path of calls below a kernel; ``bytes`` is the sum of its steps' frames.
+    """The deepest call path below a kernel; ``bytes`` is the sum of its steps' frames.
 
-    In a recursion's cycle each function stands once, or as often as the stated depth allows.
+    In a recursive cycle, each function appears once, or as often as the stated depth allows.
     """
 
     steps: tuple[PathStep, ...]
@@ -131,7 +131,8 @@ class Candidate(Struct, frozen=True):
     Attributes:
         name, demangled, input: of the function.
         stack_frame: bytes per thread.
-        held_in: variables, virtual tables and functions that hold its address, demangled, sorted.
+        held_in: demangled names of variables, virtual tables and functions that hold its address,
+            sorted.
     """
 
     name: str
@@ -142,14 +143,14 @@ class Candidate(Struct, frozen=True):
 
 
 class IndirectCall(Struct, frozen=True):
-    """Calls of one function through pointers of one signature.
+    """A function's calls through pointers of one signature.
 
     Attributes:
-        caller, demangled, input: the function that calls.
-        kind: where the candidates' addresses are.
-        signature: as nvlink matches it, the result and the parameters by their size alone
-            (``#ili``: 4 bytes from 8 and 4).
-        candidates: functions of that signature whose address is taken, sorted by name.
+        caller, demangled, input: the calling function.
+        kind: where the candidates' addresses are stored.
+        signature: as nvlink matches it: the sizes of the result and of the parameters (``#ili``: 4
+            bytes from 8 and 4).
+        candidates: functions with that signature whose address is taken, sorted by name.
     """
 
     caller: str
@@ -161,12 +162,12 @@ class IndirectCall(Struct, frozen=True):
 
 
 class CycleCall(Struct, frozen=True):
-    """One call of a recursion's cycle: ``caller`` calls the next entry's caller.
+    """One call in a recursive cycle: ``caller`` calls the caller of the next entry.
 
     Attributes:
         caller, demangled, input: of the function.
-        stack_frame: bytes per thread of each level.
-        kind: of its call.
+        stack_frame: bytes per thread at each level.
+        kind: how it is called.
     """
 
     caller: str
@@ -177,13 +178,13 @@ class CycleCall(Struct, frozen=True):
 
 
 class UnknownStack(Struct, frozen=True):
-    """What makes a kernel's stack unknown: functions that reach themselves.
+    """A recursion that makes a kernel's stack size unknown.
 
     Attributes:
-        cycle: the shortest way around, from one of the functions to itself.
-        size: functions of the recursion, those beside the cycle too.
-        depths: of those that the user bounded, name and depth.
-        bounded: whether the bounds hold for every way around.
+        cycle: the shortest cycle from one of the functions to itself.
+        size: number of functions in the recursion, including those outside the cycle.
+        depths: name and depth of the functions that the user bounded.
+        bounded: whether the bounds cover every cycle.
     """
 
     cycle: tuple[CycleCall, ...]
@@ -193,28 +194,27 @@ class UnknownStack(Struct, frozen=True):
 
 
 class LinkedKernel(Struct, frozen=True):
-    """A kernel of a linked program.
+    """A kernel in a linked program.
 
     Attributes:
         function: the kernel itself.
-        linked_stack: bytes per thread of the deepest path of calls, as nvlink prints it; None where
-            it says that this is not statically known.
-        stack_known: whether it is known.
-        path: the deepest path, from the image's own call graph.
-        least_stack: bytes per thread that the known part needs: with each function of a recursion
-            once. The least ``cudaLimitStackSize`` that can be enough.
-        bound: bytes per thread at most, where the depths that the user states bound every
-            recursion; else None.
-        reaches: mangled names of the functions that it may call, with local memory, sorted.
+        linked_stack: bytes per thread of the deepest call path, as nvlink prints it; None if it
+            says the size is not statically known.
+        stack_known: whether that size is known.
+        path: the deepest path in the image's call graph.
+        least_stack: bytes per thread of the known part, with each function of a recursion once: a
+            lower bound for ``cudaLimitStackSize``.
+        bound: maximum bytes per thread, if the stated depths bound every recursion; else None.
+        reaches: mangled names of functions with local memory that it may call, sorted.
         elsewhere: those of them that another input defines.
-        indirect: mangled names of functions that call through pointers, of the kernel and of all
-            that it may call; sorted. The program's `Link.indirect` has the calls.
-        unknown: recursions that it reaches; empty where the stack is known.
-        run_time_stack: mangled names of functions that take stack at run time (``alloca``), which
-            nvlink does not count; only of inputs whose causes were looked for.
-        disagreements: what nvlink printed, what the image records and what the path adds up to,
-            where these differ.
-        lto: the same kernel after link-time optimisation, or None where that was not asked for.
+        indirect: mangled names of functions that call through pointers, among the kernel and all
+            that it may call; sorted. `Link.indirect` has the calls.
+        unknown: recursions it reaches; empty if the stack size is known.
+        run_time_stack: mangled names of functions that allocate stack at run time (``alloca``),
+            which nvlink does not count; only for inputs whose causes were analysed.
+        disagreements: differences between nvlink's output, the image's records and the sum over the
+            path.
+        lto: the same kernel after link-time optimisation, or None if not requested.
     """
 
     function: LinkedFunction
@@ -233,7 +233,7 @@ class LinkedKernel(Struct, frozen=True):
 
     @property
     def stack(self) -> int | None:
-        """Bytes per thread at most: as nvlink says, else as the stated depths bound it."""
+        """Maximum bytes per thread: from nvlink, else from the stated depths."""
         if self.run_time_stack:
             return None
         return self.linked_stack if self.stack_known else self.bound
@@ -243,9 +243,9 @@ class LinkTimeFigures(Struct, frozen=True):
     """A kernel after link-time optimisation.
 
     Attributes:
-        registers, linked_stack, stack_known: as of the kernel linked without it.
-        stack_frame: of its own code, into which more may be inlined.
-        load_sites, store_sites: of it and of all that it may call.
+        registers, linked_stack, stack_known: as for the kernel linked without it.
+        stack_frame: of its own code, into which more functions may be inlined.
+        load_sites, store_sites: of it and everything it may call.
     """
 
     registers: int | None
@@ -260,17 +260,18 @@ class Link(Struct, frozen=True):
     """A linked program.
 
     Attributes:
-        name, arch: as asked for.
-        origin: what says that these inputs are one program: an option, a configuration, a build.
-        inputs: in the order of the link.
-        kernels: sorted by name; CUDA's own aside.
-        functions: all functions of the image, kernels included, CUDA's own aside; sorted by name.
+        name, arch: as requested.
+        origin: what declares that these inputs are one program: an option, a configuration, a
+            build.
+        inputs: in link order.
+        kernels: sorted by name, without CUDA's own.
+        functions: all functions in the image, including kernels but not CUDA's own; sorted by name.
         indirect: calls through pointers that kernels reach, sorted by caller and signature.
-        library_kernels: how many kernels the device runtime brought.
-        messages: warnings of nvlink, as it prints them.
+        library_kernels: number of kernels from the device runtime.
+        messages: nvlink's warnings, as printed.
         failure: why there is no image, or None.
-        gaps: what is not known.
-        tools: that linked.
+        gaps: what is unknown.
+        tools: used for linking.
         command: nvlink's command, quoted for a shell.
     """
 

@@ -1,4 +1,4 @@
-"""What a profiler counted on a GPU, and that joined with what the analysis says of the code."""
+"""Profiler counters from a GPU, and their join with the analysis of the code."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from lmemscope.model.cause_table import Cause
 from lmemscope.model.request import SourceLocation, Tool
 
 SECTOR_BYTES = 32
-"""Of a sector, the smallest piece that L1 and L2 move."""
+"""Bytes in a sector, the smallest unit that L1 and L2 transfer."""
 
 JoinKind = Literal["instructions", "kernel", "none"]
-"""``instructions``: the analysed code is what ran, so that each counter has its access. ``kernel``:
-the kernel was analysed from other code. ``none``: it was not analysed."""
+"""``instructions``: the analysed code is what ran, so each counter belongs to an access.
+``kernel``: the kernel was analysed from other code. ``none``: it was not analysed."""
 
 
 class ProfiledLaunch(Struct, frozen=True):
-    """A launch that was profiled.
+    """A profiled launch.
 
     Attributes:
-        kernel: its name, mangled or as the profiler spells it.
+        kernel: its name, mangled or as the profiler writes it.
         id: number of the launch in the profile.
-        process, process_name: that launched it; None where not said.
-        device: number of the GPU; None where not said.
-        capability: compute capability, such as ``9.0``; None where not said.
-        metrics: by their names, in seconds, bytes or counts.
+        process, process_name: the launching process; None if not recorded.
+        device: number of the GPU; None if not recorded.
+        capability: compute capability, such as ``9.0``; None if not recorded.
+        metrics: by name, in seconds, bytes or counts.
     """
 
     kernel: str
@@ -39,12 +39,12 @@ class ProfiledLaunch(Struct, frozen=True):
 
 
 class ProfiledInstruction(Struct, frozen=True):
-    """An instruction that was profiled.
+    """A profiled instruction.
 
     Attributes:
-        address: as the profiler says it, absolute or from the start of the function.
+        address: as in the profile: absolute, or from the start of the function.
         text: SASS.
-        figures: by the names of the source page's columns.
+        figures: by column name of the source page.
     """
 
     address: int
@@ -53,18 +53,18 @@ class ProfiledInstruction(Struct, frozen=True):
 
 
 class ProfiledSource(Struct, frozen=True):
-    """The instructions of a launch, in address order."""
+    """The instructions of one launch, in address order."""
 
     kernel: str
     instructions: tuple[ProfiledInstruction, ...]
 
 
 class Profile(Struct, frozen=True):
-    """What a profiler wrote.
+    """A profile as written by a profiler.
 
     Attributes:
         launches: in their order.
-        sources: the instructions of each launch in the same order; empty where there are none.
+        sources: the instructions of each launch, in the same order; empty if not recorded.
     """
 
     launches: tuple[ProfiledLaunch, ...]
@@ -72,20 +72,20 @@ class Profile(Struct, frozen=True):
 
 
 class Traffic(Struct, frozen=True):
-    """Counters of a kernel, summed over its profiled launches; None: not collected.
+    """Counters of a kernel, summed over its profiled launches; None if not collected.
 
-    Instructions and requests are those of warps. A sector is 32 bytes. The names of Nsight
-    Compute's metrics are in `lmemscope.analysis.counters`.
+    Instructions and requests are counted per warp. A sector is 32 bytes.
+    `lmemscope.analysis.counters` lists the names of Nsight Compute's metrics.
 
     Attributes:
-        load_instructions, store_instructions: local loads and stores that were executed.
-        load_requests, store_requests: requests that they made to L1.
+        load_instructions, store_instructions: local loads and stores executed.
+        load_requests, store_requests: their requests to L1.
         load_sectors, store_sectors: sectors of these requests.
-        load_hits, store_hits: those of the sectors that were in L1.
+        load_hits, store_hits: sectors that hit in L1.
         sectors: of all requests to L1: local, global, texture and surface.
-        l2_sectors, l2_hits: sectors that L1 asked L2 for, and those that were in L2.
+        l2_sectors, l2_hits: sectors that L1 requested from L2, and those that hit there.
         dram_bytes: read from and written to device memory.
-        instructions: all that warps executed.
+        instructions: all instructions executed by warps.
     """
 
     load_instructions: float | None = None
@@ -109,40 +109,40 @@ class Traffic(Struct, frozen=True):
 
     @property
     def local_bytes(self) -> float | None:
-        """Bytes that local memory moves between the multiprocessor and L1."""
+        """Bytes of local memory moved between the multiprocessor and L1."""
         sectors = self.local_sectors
         return None if sectors is None else sectors * SECTOR_BYTES
 
     @property
     def local_share(self) -> float | None:
-        """Which part of the kernel's sectors in L1 is of local memory, from 0 to 1."""
+        """Local memory's fraction of the kernel's L1 sectors, from 0 to 1."""
         return ratio(self.local_sectors, self.sectors)
 
     @property
     def l1_hit_rate(self) -> float | None:
-        """Which part of the sectors of local memory was in L1, from 0 to 1."""
+        """Fraction of local memory sectors that hit in L1, from 0 to 1."""
         return ratio(_sum(self.load_hits, self.store_hits), self.local_sectors)
 
     @property
     def l2_hit_rate(self) -> float | None:
-        """Which part of all sectors that L1 asked L2 for was in L2, from 0 to 1."""
+        """Fraction of all sectors requested from L2 that hit there, from 0 to 1."""
         return ratio(self.l2_hits, self.l2_sectors)
 
 
 class MeasuredAccess(Struct, frozen=True):
-    """A local load or store as it ran.
+    """A local load or store, with its counters.
 
     Attributes:
         pc: bytes from the start of the kernel's code.
         opcode: with its width, as SASS writes it.
-        cause, object, location: of the analysis; None where it has none.
-        executed: times that a warp executed it.
-        requests: of L1; one for each 32-bit word that a thread accesses.
-        sectors: of these requests; None where not collected.
-        predicted: sectors per request, at most; None where not known.
-        stall_samples: of warps that waited for its result, or to issue it; None where not
+        cause, object, location: from the analysis; None if it has none.
+        executed: how often warps executed it.
+        requests: to L1; one per 32-bit word that a thread accesses.
+        sectors: of these requests; None if not collected.
+        predicted: predicted maximum sectors per request; None if unknown.
+        stall_samples: samples of warps waiting for its result or to issue it; None if not
             collected.
-        issue_samples: of warps that issued it.
+        issue_samples: samples of warps issuing it.
     """
 
     pc: int
@@ -159,16 +159,16 @@ class MeasuredAccess(Struct, frozen=True):
 
 
 class MeasuredShare(Struct, frozen=True):
-    """What a variable, or a cause without one, moved.
+    """The traffic of a variable, or of a cause without a variable.
 
     Attributes:
-        cause, object, location: of the analysis.
-        executed, requests, sectors: as of `MeasuredAccess`, summed; None: not known by instruction.
-        bytes: moved between the multiprocessor and L1: 32 for each sector.
-        of_local, of_traffic: which part of the kernel's local sectors, and of all its sectors in
-            L1, from 0 to 1.
+        cause, object, location: from the analysis.
+        executed, requests, sectors: sums over `MeasuredAccess`; None if not known per instruction.
+        bytes: moved between the multiprocessor and L1: 32 per sector.
+        of_local, of_traffic: fraction of the kernel's local sectors, and of all its L1 sectors,
+            from 0 to 1.
         predicted, measured: sectors per request, weighted by requests.
-        stall_samples: as of `MeasuredAccess`.
+        stall_samples: as in `MeasuredAccess`.
         modelled_cost, measured_cost: cycles of a multiprocessor per warp (docs/measure.md).
     """
 
@@ -189,28 +189,28 @@ class MeasuredShare(Struct, frozen=True):
 
 
 class MeasuredKernel(Struct, frozen=True, kw_only=True):
-    """A kernel on one kind of GPU, all of its profiled launches together.
+    """A kernel on one kind of GPU, summed over its profiled launches.
 
     Attributes:
-        name: mangled, or as the profiler spells it where that is all there is.
-        demangled: as C++ writes it.
-        input: where the analysis found it; None where it did not.
-        arch: real architecture, such as ``sm_90``; None where the profile does not say.
-        devices: numbers of the GPUs that it ran on.
+        name: mangled, or as the profiler writes it if nothing else is known.
+        demangled: as written in C++.
+        input: where the analysis found it; None if it did not.
+        arch: real architecture, such as ``sm_90``; None if the profile does not record it.
+        devices: numbers of the GPUs it ran on.
         location: of its definition.
-        launches: that were profiled.
+        launches: number of profiled launches.
         block: threads of the largest block.
         registers: per thread.
-        seconds: of all launches, as the profiler timed them.
-        occupancy, occupancy_limit: resident warps, of those that a multiprocessor can hold: as
-            measured, and at most; from 0 to 1.
+        seconds: of all launches, as timed by the profiler.
+        occupancy, occupancy_limit: resident warps as a fraction of the maximum: as measured, and as
+            limited by resources; from 0 to 1.
         traffic: counters.
-        local_share, l1_hit_rate, l2_hit_rate: as of `Traffic`.
+        local_share, l1_hit_rate, l2_hit_rate: as in `Traffic`.
         samples: of the warp sampler.
-        stall_samples: of these, warps that waited for local memory; None where not collected.
-        cycles: of a multiprocessor per warp, of the whole kernel.
+        stall_samples: those of warps waiting for local memory; None if not collected.
+        cycles: of a multiprocessor per warp, for the whole kernel.
         joined: how counters and analysis are joined.
-        reason: why they are not joined by instruction; None where they are.
+        reason: why they are not joined by instruction; None if they are.
         shares: by variable and cause, most sectors first.
         accesses: each local load and store, in address order.
     """
@@ -241,18 +241,17 @@ class MeasuredKernel(Struct, frozen=True, kw_only=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True, tag_field="schema", tag="lmemscope.measure/1"):
-    """What ``lmemscope measure`` found.
+    """The result of ``lmemscope measure``.
 
     Attributes:
         schema: of the document.
-        version: of the lmemscope that wrote it.
-        profiler: that counted; None where a CSV was read, which does not name it.
-        command: the program that was run; empty where a profile was read.
-        exit_status: of the program, negative for a signal; None where none was run, or it was
-            ended at its time limit.
+        version: of lmemscope.
+        profiler: the profiler; None for a CSV file, which does not name it.
+        command: the program that was run; empty if a profile was read.
+        exit_status: of the program, negative for a signal; None if none was run, or it timed out.
         profiles: files that were read.
-        kernels: most time first.
-        notes: what a reader should know, in sentences.
+        kernels: by time, longest first.
+        notes: remarks for the reader, in sentences.
     """
 
     version: str
@@ -265,7 +264,7 @@ class Measurement(Struct, frozen=True, kw_only=True, tag_field="schema", tag="lm
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
-    """A quotient; None where either is not known, or the whole is 0."""
+    """A quotient; None if either number is unknown or the divisor is 0."""
     return None if part is None or not whole else part / whole
 
 

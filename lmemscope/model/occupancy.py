@@ -1,4 +1,4 @@
-"""Occupancy: which part of a multiprocessor's warps a kernel can fill, and what keeps it there."""
+"""Occupancy of a kernel: the resident warps of a multiprocessor, and what limits them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import Literal
 from msgspec import Struct
 
 BlockSource = Literal["launch", "launch-bounds", "option", "best", "default"]
-"""What says a block's threads: a launch in sight, ``__launch_bounds__``, ``--block``, or nothing:
-then it is the largest block of those with the highest occupancy, or what `fix` compares with."""
+"""The origin of the block size: a visible launch, ``__launch_bounds__``, ``--block``, or none.
+Without an origin it is the largest block among those with the highest occupancy, or the size that
+`fix` compares with."""
 
 Limiter = Literal["registers", "shared memory", "warps", "blocks", "barriers"]
-"""What keeps one more block from being resident."""
+"""The resource that limits the number of resident blocks."""
 
 
 class Occupancy(Struct, frozen=True):
-    """What a multiprocessor holds of a kernel at a time, whatever the clusters of its blocks.
+    """What a multiprocessor can hold of a kernel at a time, ignoring thread block clusters.
 
     Attributes:
-        share: warps that are resident, of those that can be.
-        warps, blocks: that are resident; 0 where a block does not fit.
+        share: resident warps as a fraction of the maximum.
+        warps, blocks: resident; 0 if a block does not fit.
         block: threads of a block.
-        block_from: what says so.
-        limited_by: each of what allows no more blocks.
-        dynamic_shared: bytes of dynamic shared memory of a block that count, as all launches in
-            sight say; None where they do not say it, and none counts.
+        block_from: the origin of the block size.
+        limited_by: each resource that prevents a further block.
+        dynamic_shared: bytes of dynamic shared memory counted per block, on which all visible
+            launches agree; None if they do not, and then none is counted.
     """
 
     share: float
@@ -37,5 +38,5 @@ class Occupancy(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether the program says its block, and not this one what it could be."""
+        """Whether the program gives the block size, rather than an assumption of this model."""
         return self.block_from in ("launch", "launch-bounds", "option")

@@ -1,8 +1,8 @@
-"""How an option is declared: in the annotation of the field that holds its value.
+"""Declares an option once, in the annotation of the field that holds its value.
 
-``Annotated[int | None, Option("Limit kernels to N registers.", "--maxrregcount", "N")]`` is all
-there is to say. The flag, the key of the configuration file, the parameter of `lmemscope.scan`,
-their checks, the help and docs/configuration.md follow in `lmemscope.config.options`.
+``Annotated[int | None, Option("Limit kernels to N registers.", "--maxrregcount", "N")]`` is the
+whole declaration. `lmemscope.config.options` derives from it the flag, the key of the configuration
+file, the parameter of `lmemscope.scan`, their checks, the help and docs/configuration.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 Merge = Literal["replace", "before", "after"]
-"""What a flag does to the file's value: replace it, or stand before or after it in one list."""
+"""How a flag combines with the file's value: it replaces it, or is put before or after it in a
+list."""
 
 Check = Literal[
     "path",
@@ -26,29 +27,29 @@ Check = Literal[
     "switch",
     "architecture",
 ]
-"""Kinds of value that no type tells; `lmemscope.config.kinds` has them."""
+"""Checks that a type cannot express; `lmemscope.config.kinds` implements them."""
 
 Group = Literal["compile", "facts", "gate", "view"]
 """The commands that have a flag: all that compile, `scan`, `check`, or `scan` and `report`."""
 
 
 class Option(Struct, frozen=True):
-    """What is said of an option beside the name, type and default of its field.
+    """The declaration of an option, besides the name, type and default of its field.
 
     Attributes:
         help: one sentence, for ``--help`` and the documentation.
-        spelled: its flags, separated by blanks; None for an option without one.
-        metavar: stands for the value in the help.
-        accepts: what a value is, in words; for text.
-        least, most, unit: bounds of a number, and what it counts.
-        check: how a value is checked, where its type does not tell.
+        spelled: its flags, separated by blanks; None if it has none.
+        metavar: placeholder for the value in the help.
+        accepts: a description of accepted values, for text.
+        least, most, unit: range of a number, and its unit.
+        check: how to check a value beyond its type.
         merge: how a flag combines with the file.
         group: the commands that have its flag.
-        file, api: whether the file and `lmemscope.scan` take it.
-        guarded: what a file says may run a program, load a library or write a file, so that it
-            takes ``--trust-build``.
-        key: in the file; by default the field's name.
-        default: where nothing is said, if that is not the field's default.
+        file, api: whether the file and `lmemscope.scan` accept it.
+        guarded: whether a value from the file could run a program, load a library or write a file,
+            and so requires ``--trust-build``.
+        key: its name in the file; by default the field's name.
+        default: the value if none is given, if that is not the field's default.
     """
 
     help: str

@@ -1,4 +1,4 @@
-"""The line to look at: which line of an inline chain a reader is sent to, decided here alone."""
+"""Choose which line of an inline chain to show to a reader; only this module decides."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LIBRARY = re.compile(
     r"|/c\+\+/\d|^/(?:usr/local|opt)/[^/]*cuda[^/]*/(?:.*/)?include/|/targets/[^/]+/include/"
     r"|(?:^|/)(?:site|dist)-packages/|/nvidia/\w+/include/|^__nv_nvrtc_builtin_header"
 )
-"""Directories of the system, of a toolkit, of packages, and of NVIDIA's C++ libraries, which
-projects keep copies of; and what NVRTC calls the headers that it holds itself."""
+"""Directories of the system, of toolkits, of packages and of NVIDIA's C++ libraries (which projects
+often copy), and NVRTC's names for its built-in headers."""
 
 
 _COPIED = re.compile(
     r"(?:^|/)(?:third[-_]?party|3rd[-_]?party|external|vendor|_deps|submodules)/", re.IGNORECASE
 )
-"""Directories that projects keep copies of others in."""
+"""Directories in which projects keep copies of other projects."""
 
 
 _SOURCE = re.compile(r"\.(?:cu|cpp|cc|cxx|c\+\+|c)$", re.IGNORECASE)
@@ -28,27 +28,27 @@ _SOURCE = re.compile(r"\.(?:cu|cpp|cc|cxx|c\+\+|c)$", re.IGNORECASE)
 
 @lru_cache(maxsize=1 << 12)
 def is_library(file: str) -> bool:
-    """Whether a file is a library's, by its path: its users neither change nor annotate it."""
+    """Whether a path is a library's: users neither change nor annotate its files."""
     return _LIBRARY.search(file) is not None
 
 
 def is_foreign(file: str) -> bool:
-    """Whether a file is a library's, or a project's copy of another project's."""
+    """Whether a file belongs to a library, or is a project's copy of another project's file."""
     return is_library(file) or _COPIED.search(file) is not None
 
 
 def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocation | None:
-    """The line of an inline chain that a reader is sent to, or None where there is none.
+    """The line of an inline chain to show to a reader, or None if there is none.
 
-    The innermost one in the file that defines the kernel, else the outermost of the user's. Of a
-    library's kernel, the innermost of the user's; of one in a header, the innermost in a source
-    file, whose functions it calls; of nothing but a library's code, the outermost.
-    Compilers give what belongs to no line the number 0: that is none, and a call site further out
-    says more.
+    That is the innermost line in the file that defines the kernel, else the outermost in the user's
+    code. For a kernel defined in a library, it is the innermost line of the user's; for one in a
+    header, the innermost in a source file whose functions it calls; for library code only, the
+    outermost line. Compilers use line 0 for code that belongs to no line: it is skipped in favour
+    of a call site further out.
 
     Args:
         chain: innermost frame first.
-        home: the file that defines the kernel, spelled as in the chain; None where not known.
+        home: the file that defines the kernel, spelled as in the chain; None if unknown.
     """
     if not chain:
         return None
@@ -64,11 +64,7 @@ def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocatio
 
 
 def calling_line(chain: Sequence[InlineFrame]) -> SourceLocation | None:
-    """The user's line that calls a library's code: the innermost of the user's own.
-
-    Args:
-        chain: innermost frame first.
-    """
+    """The user's line that calls library code: the innermost of the user's own lines."""
     outermost = None
     for frame in chain:
         if frame.location.line > 0:

@@ -1,4 +1,4 @@
-"""Reports: units and what is known of them, as every exporter reads and documents hold it."""
+"""Reports: units and their results, as read by every exporter and stored in documents."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from lmemscope.model.request import (
 from lmemscope.model.wording import count
 
 LeftOut = Literal["accesses", "directives"]
-"""Facts that a saved report may have been written without."""
+"""Facts that a saved report may omit."""
 
 
 class CleanKernel(Struct, frozen=True):
-    """A kernel of a binary without local memory: all that a report holds of it.
+    """A kernel of a binary without local memory, reduced to what a report keeps.
 
     Attributes:
         name: mangled.
-        kind: as of `KernelFacts`.
-        registers: per thread, as the cubin says; None where it does not.
+        kind: as in `KernelFacts`.
+        registers: per thread, from the cubin; None if not recorded.
     """
 
     name: str
@@ -45,13 +45,13 @@ class CleanKernel(Struct, frozen=True):
 
 
 class HeaderTemplates(Struct, frozen=True):
-    """The template kernels that a header defines, as one unit that includes it has them.
+    """The template kernels in a header, as seen by one unit that includes it.
 
     Attributes:
-        file: the header, as shown to the user.
-        path: the same, absolute.
-        instantiated: qualified names of those that the unit has an instance of.
-        others: of those that it has none of.
+        file: the header, as displayed.
+        path: its absolute path.
+        instantiated: qualified names of templates that the unit instantiates.
+        others: qualified names of those that it does not.
     """
 
     file: str
@@ -61,35 +61,33 @@ class HeaderTemplates(Struct, frozen=True):
 
 
 class UnitReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything known about one input on one architecture.
+    """Everything known about one input for one architecture.
 
     Attributes:
-        input, arch: what was compiled, and for what.
-        frontend: the route taken.
+        input, arch: what was compiled, and for which architecture.
+        frontend: the front end that was used.
         options: the effective compiler options.
-        failure: why nothing could be analysed.
-        gaps: evidence that is missing.
-        tools: what was used for this unit.
-        unknown_log_lines: lines of the compiler's report that were not understood.
-        kernels: sorted by mangled name; of a binary, those that use local memory or were named.
-        clean: the other kernels of a binary, which may be many thousands; absent where there are
-            none.
-        source_lines: text of the lines that the kernels' locations name, sorted; a line of a file
-            that could not be read is not among them.
-        directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
-        launches: device-side launches that the source has and no compiled code shows; of a unit
-            that failed, all that its source has.
-        source_digest: SHA-256 of the input's file, so that a saved report can be told from one of
-            another text; None where there is no file.
-        sources: SHA-256 of each of the user's files that it was compiled from, by path: the input
-            and the headers that it includes, those of the toolkit and of the system aside; None
-            where they are not known.
-        built: the object of its build, as shown to the user, and why the unit was compiled all the
-            same; absent where there is none.
-        headers: that define template kernels; who has all units tells which of these nobody
-            instantiates.
-        cached: whether the compilers' outputs came from the cache.
-        others: names of the kernels that globs left out, shortened.
+        failure: why it could not be analysed.
+        gaps: missing evidence.
+        tools: the tools used for this unit.
+        unknown_log_lines: lines of the compiler's report that were not recognised.
+        kernels: sorted by mangled name; for a binary, those that use local memory or were named.
+        clean: the other kernels of a binary, possibly many thousands; absent if there are none.
+        source_lines: text of the lines at the kernels' locations, sorted; lines of unreadable files
+            are omitted.
+        directives: ``// lmemscope:`` comments that refer to a kernel; absent if left out.
+        launches: device-side launches in the source that no compiled code shows; for a failed unit,
+            all launches in its source.
+        source_digest: SHA-256 of the input's file, to detect later changes; None if there is no
+            file.
+        sources: SHA-256 of each of the user's files it was compiled from, by path: the input and
+            its headers, without those of the toolkit and the system; None if unknown.
+        built: the object of its build, as displayed, and why the unit was compiled anyway; absent
+            if there is none.
+        headers: headers that define template kernels; all units together show which are never
+            instantiated.
+        cached: whether the compilers' outputs came from the store.
+        others: shortened names of the kernels excluded by globs.
     """
 
     UNWRITTEN: ClassVar[tuple[str, ...]] = ("headers", "cached", "others")
@@ -116,7 +114,7 @@ class UnitReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def file(self) -> str:
-        """Its file, as shown to the user: several inputs may be programs of one."""
+        """The input's file, as displayed; several inputs may be programs of one file."""
         return InputId.parse(self.input).file
 
     def __repr__(self) -> str:
@@ -129,8 +127,8 @@ class UsedTool(Struct, frozen=True, omit_defaults=True):
     """A tool by its name.
 
     Attributes:
-        version, path: as found; None where not known.
-        others: those of the same name that were used too; absent where there is only one.
+        version, path: as found; None if unknown.
+        others: tools of the same name that were used too; absent if there are none.
     """
 
     version: str | None
@@ -146,25 +144,26 @@ class Report(
     tag_field="schema",
     tag="lmemscope.report/1",
 ):
-    """The whole result of a run. Sizes are bytes per thread; None means not observed.
+    """The complete result of a run. Sizes are bytes per thread; None means not observed.
 
     Attributes:
         schema: of the document.
         version: of the lmemscope that wrote it.
         toolchain: every tool used, by name.
-        default_arch: why an architecture was chosen, when none was asked for ("no GPU found;
+        default_arch: why an architecture was chosen when none was requested ("no GPU found;
             sm_90").
-        notes: what was left out of the inputs, in sentences.
-        gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
-        left_out: what the run knew and the document does not hold: not known to be empty.
-        filters: options that kept what was found out of the report, as they are typed, sorted.
-        reservation: device memory that the driver reserves for all; None where no GPU was named.
+        notes: sentences about what was left out of the inputs.
+        gaps: gaps of inputs without a unit; each reason names its input and is also in ``notes``.
+        left_out: facts that the run had but the document omits; they are not known to be empty.
+        filters: options that excluded results from the report, as typed, sorted.
+        reservation: device memory that the driver reserves for all kernels; None if no GPU was
+            named.
         units: one per input and architecture, in input order.
-        links: programs that were linked, in the order of the configuration or the build.
-        paths: what the run was given, as typed; None where a saved report does not say.
-        digest: of all the rest, such that a later edit is seen; of documents alone, and absent in
-            earlier ones.
-        doubts: of saved reports, why they may not be what was written.
+        links: linked programs, in the order of the configuration or the build.
+        paths: the paths given to the run, as typed; None if a saved report does not record them.
+        digest: of everything else, to detect later edits; only in documents, and absent in those of
+            earlier versions.
+        doubts: for saved reports, reasons to suspect that they were modified.
     """
 
     UNWRITTEN: ClassVar[tuple[str, ...]] = ("doubts",)
@@ -206,14 +205,14 @@ def _counted(kernels: Sequence[KernelReport], where: str = "") -> str:
 
 
 def distinct_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
-    """Each tool once, in the order of a report."""
+    """Each tool once, in report order."""
     return tuple(
         sorted(set(tools), key=lambda tool: (tool.name, tool.version or "", tool.path or ""))
     )
 
 
 def by_name(tools: Iterable[Tool]) -> dict[str, UsedTool]:
-    """Tools by name; of several of one name the last, with the others."""
+    """Tools by name; if several share a name, the last one, with the others attached."""
     found: dict[str, UsedTool] = {}
     for tool in tools:
         before = found.get(tool.name)

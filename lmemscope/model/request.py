@@ -1,4 +1,4 @@
-"""What is asked for: units, options, places in source files; and words of the contract."""
+"""What is requested: units, options and source locations, and terms used in documents."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lmemscope.model.work import LoopCounts
 
 Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba", "log"]
 FrontendChoice = Literal["auto", "nvrtc", "nvcc", "both"]
-"""What may be asked for; the others follow from the kind of an input."""
+"""The choices for a front end; others follow from the kind of input."""
 
 GapKind = Literal["uninstantiated", "evidence", "note"]
-"""What is not known: kernels that are there and that nobody compiles, which a project's policy
-decides; what every gate needs; what none does."""
+"""The kind of a gap: kernels that exist but are not compiled, for which a project's policy decides;
+evidence that every gate needs; or a note that no gate needs."""
 
 SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
@@ -40,14 +40,14 @@ Confidence = Literal["certain", "likely", "possible"]
 
 
 class SourceLocation(Struct, frozen=True, order=True):
-    """A line of a source file, as the line tables name it (1-based; line 0 means "no line")."""
+    """A line of a source file, as in the line tables (1-based; line 0 means "no line")."""
 
     file: str
     line: int
 
 
 class SourceLine(Struct, frozen=True, order=True):
-    """A line of a source file with its text, so that reports need the file no more."""
+    """A line of a source file with its text, so that a report does not need the file."""
 
     file: str
     line: int
@@ -59,7 +59,7 @@ class InlineFrame(Struct, frozen=True):
 
     Attributes:
         file, line: where.
-        function: mangled, or null where not known.
+        function: mangled, or null if unknown.
     """
 
     file: str
@@ -68,12 +68,12 @@ class InlineFrame(Struct, frozen=True):
 
     @classmethod
     def at(cls, place: SourceLocation, function: str | None) -> InlineFrame:
-        """A function's level at a line."""
+        """The level of a function at a line."""
         return cls(place.file, place.line, function)
 
     @property
     def location(self) -> SourceLocation:
-        """The line."""
+        """The source line."""
         return SourceLocation(self.file, self.line)
 
 
@@ -94,13 +94,13 @@ def _passed(tool: str) -> Option:
 
 
 class CompileOptions(Struct, frozen=True):
-    """Everything a user can say about a compilation, in the terms of nvcc's options.
+    """Everything a user can specify about a compilation, in terms of nvcc's options.
 
-    What the user's arguments for nvcc say to the other tools is part of theirs.
+    Arguments passed through to nvcc that concern the other tools are included in theirs.
 
     Attributes:
-        time_limit: seconds that running a Python file may take, or None: ``--timeout``.
-        max_file_size: MiB that the input may have, or None for the default.
+        time_limit: seconds for running a Python file, or None: ``--timeout``.
+        max_file_size: maximum size of the input in MiB, or None for the default.
     """
 
     include_dirs: Annotated[
@@ -164,13 +164,13 @@ class CompileOptions(Struct, frozen=True):
         Option(
             "Run .py inputs to compile their Numba kernels; otherwise they are only read.",
             "--run-python",
-            file=False,  # a file that is found must not run programs
+            file=False,  # a configuration found in the tree must not run programs
         ),
     ] = False
     compile_ptx: Annotated[
         tuple[str, ...],
         Option(
-            "Compile the PTX of binaries for SM where they hold no code for it; repeatable.",
+            "Compile the PTX in binaries for SM if they contain no code for it; repeatable.",
             "--compile-ptx",
             "SM",
             check="architecture",
@@ -181,12 +181,12 @@ class CompileOptions(Struct, frozen=True):
 
     @property
     def is_relocatable(self) -> bool:
-        """Whether what is passed through asks for code that is linked later: ``-rdc=true``."""
+        """Whether the pass-through arguments request relocatable device code: ``-rdc=true``."""
         given = " ".join((*self.nvcc_args, *self.nvrtc_args))
         return _RELOCATABLE.search(given) is not None
 
     def words(self, dash: str = "--") -> tuple[str, ...]:
-        """Macros, directories, dialect and fast mathematics as words for a compiler."""
+        """Macros, directories, dialect and fast math as compiler arguments."""
         return (
             *(f"-D{define}" for define in self.defines),
             *(f"-I{path}" for path in self.include_dirs),
@@ -195,7 +195,7 @@ class CompileOptions(Struct, frozen=True):
         )
 
     def as_relocatable(self) -> CompileOptions:
-        """With what each tool calls separate compilation; once, where a build has it."""
+        """These options with separate compilation enabled for each tool; never enabled twice."""
         return replace(
             self,
             nvrtc_args=_with(self.nvrtc_args, "--relocatable-device-code=true"),
@@ -209,13 +209,13 @@ def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:
 
 
 class LogExcerpt(Struct, frozen=True):
-    """A unit's part of a build log.
+    """A unit's excerpt of a build log.
 
     Attributes:
-        text: what ptxas and nvlink reported of its functions, as one compilation would print it.
-        sources: by mangled name, the file whose compilation explains the function, where known.
-        gaps: what the log leaves open about it.
-        problem, hint: why nothing can be read from the log, and the way out; else None.
+        text: ptxas and nvlink output for its functions, as one compilation would print it.
+        sources: by mangled name, the file to pass to `explain` for the function, if known.
+        gaps: what the log does not show about it.
+        problem, hint: why the log cannot be read, and what to do; else None.
     """
 
     text: str
@@ -226,17 +226,17 @@ class LogExcerpt(Struct, frozen=True):
 
 
 ObjectState = Literal["current", "compiled", "stale", "unknown"]
-"""Of a build's object: facts are read from it; the unit is compiled, though it is up to date, or
-because it is not, or because that cannot be shown."""
+"""State of a build's object: its facts are used; or the unit is compiled although the object is
+current, because it is stale, or because it may be stale."""
 
 
 class BuiltObject(Struct, frozen=True):
-    """What a build has compiled a unit to.
+    """The object file that a build compiled a unit to.
 
     Attributes:
-        path: of the object.
+        path: the object's path.
         state: whether the unit's facts are read from it.
-        reason: why not; None where they are.
+        reason: why not; None if they are.
     """
 
     path: str
@@ -248,22 +248,22 @@ class Unit(Struct, frozen=True):
     """One thing to analyse: input x front end x architecture x options.
 
     Attributes:
-        input: the path as the user typed or the directory walk found it.
+        input: the path as typed, or as found by the directory walk.
         path: the absolute path.
-        frontend: the route asked for; ``auto`` is resolved while compiling.
+        frontend: the requested front end; ``auto`` is resolved while compiling.
         arch: real architecture, such as ``sm_90`` or ``sm_100a``.
         options: how to compile.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
-        launched: name expressions that other inputs launch; those of templates in this one are
+        launched: name expressions launched by other inputs; those of templates in this input are
             instantiated.
-        program: which of the programs in a Python file this is, by name, or None.
-        variant: what tells units of one file apart in reports, or an empty string.
-        excerpt: of a build log, the unit's part; None for what is compiled or read.
-        one_of_archs: whether the build compiles the file for more architectures at once, and
-            which is not known; ``__CUDA_ARCH_LIST__`` has them.
-        is_named_as_built: whether its build gives the compiler this absolute path, and those of
-            all directories of headers: `__FILE__` is then the same there.
-        built: the object of its build, absolute; None where there is none, or nobody asks.
+        program: name of the program within a Python file, or None.
+        variant: distinguishes units of one file in reports, or an empty string.
+        excerpt: the unit's part of a build log; None for what is compiled or read.
+        one_of_archs: whether the build compiles the file for several architectures at once that are
+            unknown here; ``__CUDA_ARCH_LIST__`` names them.
+        is_named_as_built: whether its build passes the compiler this same absolute path and those
+            of all header directories, so that `__FILE__` is the same here.
+        built: absolute path of its build's object; None if there is none or it is not wanted.
     """
 
     input: str
@@ -282,17 +282,17 @@ class Unit(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The unit's name in reports: its file, and its variant where there are several."""
+        """The unit's name in reports: its file, with its variant if there are several."""
         return str(InputId(self.input, self.variant))
 
 
 class Moved(Struct, frozen=True):
-    """Where another revision's files are, and where they would be in the working tree.
+    """Where another revision is checked out, and which working tree it belongs to.
 
     Attributes:
-        tree: the directory that the revision is written out to, absolute.
-        live: the repository's own.
-        cache: where reports are kept, under the names of the working tree.
+        tree: absolute path of the checkout.
+        live: absolute path of the repository.
+        cache: where reports are stored, under working-tree paths.
     """
 
     tree: str
@@ -300,27 +300,27 @@ class Moved(Struct, frozen=True):
     cache: str | None
 
     def in_live(self, path: str) -> str:
-        """An absolute path of the revision as the working tree has it."""
+        """Map an absolute path from the checkout to the working tree."""
         is_below = path == self.tree or path.startswith(f"{self.tree}/")
         return self.live + path[len(self.tree) :] if is_below else path
 
 
 class Wanted(Struct, frozen=True):
-    """What an analysis of a unit is to give; it travels with the unit.
+    """What the analysis of a unit should produce; travels with the unit.
 
     Attributes:
         kernels: globs over kernel names; none means all.
-        causes: whether to look for causes and names, or to stop at the facts.
-        quotes: lines of the artefacts to show beside findings; ``live`` counts registers.
-        cache: directory where compilers' outputs are kept, or None to compile always.
-        moved: of a unit of another revision, under which names its report is kept.
-        names: whether objects are to have their variables' names, which takes one more compilation.
-        work: whether to count what kernels do, for their cost.
-        counts: how often loops of kernels are taken to run then; those of others are told by their
-            own arrays.
-        proposals: whether to ask rewrites for advice, which reads the sources as syntax trees.
-        accesses: whether reports of binaries hold each access by itself: those of a large package
-            take more memory than all else that is known of its kernels.
+        causes: whether to determine causes and names, or only facts.
+        quotes: which artefacts to quote beside findings; ``live`` counts live registers.
+        cache: directory of stored outputs, or None to compile always.
+        moved: for a unit of another revision, the mapping to working-tree paths.
+        names: whether to find the names of variables, which takes a debug compilation.
+        work: whether to count what kernels execute, for their cost.
+        counts: loop trip counts to assume for kernels; for the others they follow from their own
+            arrays.
+        proposals: whether to ask rewrites for advice, which parses the sources.
+        accesses: whether reports of binaries contain each access: for a large package, these take
+            more memory than everything else.
     """
 
     kernels: tuple[str, ...] = ()
@@ -336,11 +336,11 @@ class Wanted(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """Which of a binary's images a worker reads.
+    """The subset of a binary's images that a worker reads.
 
     Attributes:
-        number: of the worker, from 0.
-        of: how many there are.
+        number: the worker's number, from 0.
+        of: the number of workers.
     """
 
     number: int = 0
@@ -348,7 +348,7 @@ class Share(Struct, frozen=True):
 
     @property
     def is_first(self) -> bool:
-        """Whether what is to be said once of the binary is said here."""
+        """Whether this worker reports what concerns the binary as a whole."""
         return self.number == 0
 
 
@@ -356,7 +356,7 @@ ALL_IMAGES = Share()
 
 
 class Tool(Struct, frozen=True):
-    """A tool or library of the toolchain, as it was used or found."""
+    """A tool or library of the toolchain, as used or found."""
 
     name: str
     version: str | None
@@ -364,13 +364,13 @@ class Tool(Struct, frozen=True):
 
 
 class Gap(Struct, frozen=True):
-    """What is not known of a unit, and why; never expressed as a zero.
+    """Something unknown about a unit, and why; never represented as a zero.
 
     Attributes:
-        stage: of the analysis that it comes from.
-        reason: for a person.
-        kind: what the gate makes of it.
-        input: the file or directory that no unit stands for; None where the reason names others.
+        stage: the analysis stage it comes from.
+        reason: for people.
+        kind: how the gate treats it.
+        input: the file or directory that has no unit; None if the reason names others.
     """
 
     stage: str
@@ -383,9 +383,9 @@ class Failure(Struct, frozen=True):
     """Why a unit could not be analysed.
 
     Attributes:
-        stage, message, hint, command: as of the error.
-        log: the tool's own words.
-        kind: what the gate makes of it.
+        stage, message, hint, command: as in the error.
+        log: the tool's own output.
+        kind: how the gate treats it.
     """
 
     stage: str
@@ -397,24 +397,24 @@ class Failure(Struct, frozen=True):
 
 
 Form = Literal["plain", "template", "specialization"]
-"""What a definition of a kernel is."""
+"""The form of a kernel definition."""
 
 
 class KernelDirective(Struct, frozen=True):
-    """A ``// lmemscope:`` comment that speaks of a kernel.
+    """A ``// lmemscope:`` comment that refers to a kernel.
 
     Attributes:
-        word, argument: what it says; the word may be one that nobody knows.
+        word, argument: its keyword and argument; the keyword may be unknown.
         line: of the comment.
-        kernel: unqualified name of the kernel that it is in or above; empty where there is none.
-        qualified: the same with the namespaces that the source shows.
-        lines: first and last line of the kernel, where known.
-        ambiguous: whether other kernels of the file have that qualified name.
-        file: the header that holds the comment, as shown to the user; None: the unit's own file.
-        tie: to what it is tied: ``kernel``; ``function``, one that is a kernel only if a macro
-            makes it one; or ``branch``, a kernel or function after the end of the branch of an
-            ``#if`` that holds the comment, which may not have been compiled.
-        doubt: why it cannot be told which compiled kernel is meant; then it holds for none.
+        kernel: unqualified name of the kernel it is in or above; empty if there is none.
+        qualified: the same, with the namespaces that the source shows.
+        lines: first and last line of the kernel, if known.
+        ambiguous: whether other kernels in the file have that qualified name.
+        file: the header that contains the comment, as displayed; None for the unit's own file.
+        tie: what it is attached to: ``kernel``; ``function``, which is a kernel only if a macro
+            makes it one; or ``branch``, a kernel or function after the end of the ``#if`` branch
+            that contains the comment, which may not have been compiled.
+        doubt: why it is unclear which compiled kernel is meant; then it applies to none.
         form, parameters: of the definition, as in `KernelDefinition`.
         namesakes: other functions of the same unqualified name, with their namespaces.
     """

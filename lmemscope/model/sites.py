@@ -1,4 +1,4 @@
-"""Counts of instructions: the unit of the site ledger."""
+"""Counts of local memory instructions and their bytes: the unit of the site ledger."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msgspec import Struct, field
 
 
 class Counted(Protocol):
-    """An ``LDL`` or ``STL``: which of the two, and bytes per thread."""
+    """An ``LDL`` or ``STL`` instruction: its direction, and bytes per thread."""
 
     @property
     def is_store(self) -> bool:
-        """``STL``."""
+        """Whether it is an ``STL``."""
 
     @property
     def width(self) -> int:
@@ -21,7 +21,7 @@ class Counted(Protocol):
 
 
 class SiteClass(Struct, frozen=True):
-    """``LDL``/``STL`` instructions that belong together: how many, and bytes at those sites."""
+    """A group of ``LDL``/``STL`` instructions: their number, and the bytes at these sites."""
 
     load_sites: int = 0
     store_sites: int = 0
@@ -38,16 +38,16 @@ class SiteClass(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """Loads and stores."""
+        """Loads and stores together."""
         return self.load_sites + self.store_sites
 
     @property
     def bytes(self) -> int:
-        """Bytes at all of the sites."""
+        """Bytes at all sites."""
         return self.load_bytes + self.store_bytes
 
     def __add__(self, other: SiteClass) -> SiteClass:
-        """Both together."""
+        """The sum of both."""
         return SiteClass(
             self.load_sites + other.load_sites,
             self.store_sites + other.store_sites,
@@ -57,17 +57,17 @@ class SiteClass(Struct, frozen=True):
 
 
 def known_sum(*figures: int | None) -> int | None:
-    """The sum of figures; None where one of them is not known."""
+    """The sum of figures; None if one of them is unknown."""
     known = [one for one in figures if one is not None]
     return sum(known) if len(known) == len(figures) else None
 
 
 class SassSites(SiteClass, frozen=True):
-    """``LDL``/``STL`` sites in machine code, which documents name after the instructions.
+    """``LDL``/``STL`` sites in machine code; documents name its fields after the instructions.
 
     Attributes:
-        ldl, stl: instructions.
-        ldl_bytes, stl_bytes: bytes at these instructions.
+        ldl, stl: number of instructions.
+        ldl_bytes, stl_bytes: bytes accessed by these instructions.
     """
 
     load_sites: int = field(name="ldl")

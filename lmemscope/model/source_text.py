@@ -1,4 +1,4 @@
-"""Text of the user's sources as data: lines by number, and paths as a reader knows them."""
+"""The text of the user's source files: lines, code without comments, and display paths."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from lmemscope.model.request import CompileOptions, SourceLocation
 _SPELLED = r'(?:"(?P<name>[^"]+)"|<(?P<angled>[^>]+)>)'
 _INCLUDE = re.compile(rf"\s*(?:#|%:)\s*(?:include|include_next|import)\s*{_SPELLED}")
 _NAMED = re.compile(rf"\s*(?:#|%:)\s*define\s+\w+\s+{_SPELLED}")
-"""A macro by which a file may be included."""
+"""A macro definition whose value may name an included file."""
 _COMPUTED = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]+[A-Za-z_]", re.MULTILINE
 )
 _WORD = re.compile(r"\w+")
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _FILES = 64
-"""How many files one file's quoted includes may lead to."""
+"""Maximum number of files reached through one file's quoted includes."""
 
 
 class DisplayPaths:
-    """Paths as a reader knows them: as typed, or relative to the working directory.
+    """Converts paths for display: as typed, or relative to the working directory.
 
     Args:
         path: absolute path of the unit's input.
-        typed: what the user typed for it.
+        typed: the path as the user typed it.
         directory: the working directory, absolute.
     """
 
@@ -36,7 +36,7 @@ class DisplayPaths:
         self._path, self._typed, self._directory = path, typed, directory
 
     def shown(self, place: SourceLocation) -> SourceLocation:
-        """A location with its path as a reader knows it."""
+        """A location with its path for display."""
         if os.path.normpath(place.file) == self._path:
             return SourceLocation(self._typed, place.line)
         if not os.path.isabs(place.file):
@@ -46,20 +46,20 @@ class DisplayPaths:
 
 
 class SourceText:
-    """Lines of source files by name; a file that is not there has no lines.
+    """Lines of source files by name; a missing file has no lines.
 
     Attributes:
         main: the file that is compiled.
         is_relocatable: whether its code is linked later.
 
     Args:
-        lines_of: all lines of a file, without line ends. Who reads the disk passes it in: the
-            analysis and the rules are functions of what they are given.
-        main: the file that is compiled and includes the others, as locations spell it; None where
-            that is not known.
-        options: what it is compiled with.
-        mentioning: the other sources of the project around a file that hold a word, as
-            `mentioning` gives them; without it there is no project.
+        lines_of: returns all lines of a file, without line ends. The caller provides it, so that
+            analysis and rules do not access the disk.
+        main: the file that is compiled and includes the others, spelled as in locations; None if
+            unknown.
+        options: its compile options.
+        mentioning: returns the other sources of the project around a file that contain a word, as
+            the method `mentioning` does; without it there is no project.
     """
 
     def __init__(
@@ -84,35 +84,35 @@ class SourceText:
         self._quoted: dict[tuple[str, bool], tuple[str, ...]] = {}
 
     def line(self, file: str, number: int) -> str:
-        """Text of a line without its comment, or an empty string."""
+        """The text of a line without its comment, or an empty string."""
         lines = self.bare_lines(file)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
     def raw(self, file: str, number: int) -> str:
-        """Text of a line as it stands there, or an empty string."""
+        """The text of a line unchanged, or an empty string."""
         lines = self._lines_of(file)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
     def lines(self, file: str) -> Sequence[str]:
-        """All lines of a file as they stand there."""
+        """All lines of a file, unchanged."""
         return self._lines_of(file)
 
     def holds(self, file: str, *words: str) -> bool:
-        """Whether a file holds one of some texts, as it stands there.
+        """Whether a file contains one of the given texts anywhere.
 
-        What is no code is not told apart: that takes much longer in the headers of a library.
+        Comments and literals count too: excluding them takes much longer in a library's headers.
         """
         text = self.text(file)
         return any(word in text for word in words)
 
     def names(self, file: str, name: str) -> bool:
-        """Whether a file holds a name by itself, in a comment maybe."""
+        """Whether a file contains a name as a word, possibly in a comment."""
         text, own = self.text(file), re.escape(name)
-        # A pattern that begins with the name is found fast.
+        # A pattern that starts with the name is found faster.
         return name in text and re.search(rf"{own}(?<!\w{own})(?!\w)", text) is not None
 
     def text(self, file: str) -> str:
-        """The text of a file as it stands there, each line's end as one newline."""
+        """The text of a file, with each line end as one newline."""
         if file not in self._texts:
             self._texts[file] = "\n".join(self._lines_of(file))
         return self._texts[file]
@@ -124,7 +124,7 @@ class SourceText:
         return self._words[file]
 
     def bare_lines(self, file: str) -> tuple[str, ...]:
-        """All lines of a file without their comments, made once."""
+        """All lines of a file without their comments; cached."""
         if file not in self._bare:
             lines = zip(self._lines_of(file), self.uncommented(file).split("\n"), strict=False)
             self._bare[file] = tuple(
@@ -133,17 +133,17 @@ class SourceText:
         return self._bare[file]
 
     def blanked(self, file: str) -> Blanked:
-        """The text of a file with blanks for what is no code, made once."""
+        """The text of a file with everything blanked that is not code; cached."""
         if file not in self._blanked:
             self._blanked[file] = blanked(self.text(file))
         return self._blanked[file]
 
     def code(self, file: str) -> str:
-        """The text of a file, with blanks for comments and for what stands in quotes."""
+        """The text of a file, with comments and the contents of literals blanked."""
         return self.blanked(file).code
 
     def uncommented(self, file: str) -> str:
-        """The text of a file with blanks for comments."""
+        """The text of a file with comments blanked."""
         return self.blanked(file).uncommented
 
     def code_lines(self, file: str) -> Sequence[str]:
@@ -153,12 +153,12 @@ class SourceText:
         return self._code_lines[file]
 
     def code_line(self, file: str, number: int) -> str:
-        """A line of `code`, in which braces match; an empty string where there is none."""
+        """A line of `code`, in which braces match; an empty string if there is no such line."""
         lines = self.code_lines(file)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
     def given(self, macro: str) -> str | None:
-        """The value of a macro that the command line defines; None of every other name."""
+        """The value of a macro defined on the command line; None for other names."""
         for define in reversed(self._defines):
             name, is_valued, value = define.partition("=")
             if name == macro:
@@ -166,15 +166,15 @@ class SourceText:
         return None
 
     def quoted(self, file: str, *, searched: bool = False) -> tuple[str, ...]:
-        """The files that a file includes in quotes, and those that these include in turn.
+        """The files that a file includes in quotes, directly and indirectly.
 
-        Each is looked for beside the file that names it, and what is not there has no lines. A
-        library's own are no part of what a user has written.
+        Each is looked up beside the file that names it; a missing file has no lines. Headers of
+        libraries are left out: the user did not write them.
 
         Args:
-            file: that includes them.
-            searched: whether they are looked for in the directories of ``-I``, too; what is
-                included in angle brackets is one of them if it is there.
+            file: the including file.
+            searched: also search the ``-I`` directories; an include in angle brackets counts if it
+                is found there.
         """
         key = (file, searched)
         if key not in self._quoted:
@@ -203,13 +203,14 @@ class SourceText:
                     yield path
 
     def mentioning(self, file: str, word: str) -> tuple[str, ...]:
-        """Absolute paths of the project's sources that hold a word, the nearest first."""
+        """Absolute paths of the project's sources that contain a word, nearest first."""
         return self._mentioning(file, word)
 
     def including(self, file: str) -> tuple[str, ...]:
-        """Absolute paths of the project's sources that include a file, or may by a macro.
+        """Absolute paths of the project's sources that include a file, or may through a macro.
 
-        Also those that include another place's file of its name, unless it is beside them.
+        Sources that include a file of the same name elsewhere count too, unless that is beside
+        them.
         """
         own, name = os.path.abspath(file), os.path.basename(file)
         return tuple(
@@ -224,30 +225,30 @@ class SourceText:
         )
 
     def computes_includes(self, file: str) -> bool:
-        """Whether a macro says what a file includes: it is not followed."""
+        """Whether a file has an include whose name comes from a macro, which is not followed."""
         return _COMPUTED.search(self.code(file)) is not None
 
     def _may_be(self, file: str, including: str, spelled: str) -> bool:
-        """Whether what a directive spells may be a file: what is beside it comes first."""
+        """Whether an include may refer to a file; one beside the including file comes first."""
         beside = os.path.abspath(os.path.join(os.path.dirname(including), spelled))
         return beside == file or not self._lines_of(beside)
 
     def is_quoted(self, file: str, name: str) -> bool:
-        """Whether a string of a file has a name."""
+        """Whether a string literal in a file contains a name."""
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         counts = [len(word.findall(text)) for text in (self.code(file), self.uncommented(file))]
         return counts[0] != counts[1]
 
     def is_elsewhere(self, file: str) -> bool:
-        """Whether other sources than the one that is compiled may contain a file's text.
+        """Whether sources other than the compiled one may include a file's text.
 
-        That of a header, and of any file that another one of the project includes.
+        True for a header, and for any file that another file of the project includes.
         """
         own = os.path.abspath(self.main or file)
         return not file.endswith((".cu", ".py")) or any(own != one for one in self.including(file))
 
     def matching(self, file: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
-        """Text of the lines, without comments, in which a pattern is found."""
+        """The text, without comments, of the lines that match a pattern."""
         key = (file, pattern)
         if key not in self._matching:
             found = (line for line in self.bare_lines(file) if pattern.search(line))
@@ -255,7 +256,7 @@ class SourceText:
         return self._matching[key]
 
     def mentions(self, file: str, number: int, name: str) -> bool:
-        """Whether a line holds a name as a word."""
+        """Whether a line contains a name as a word."""
         return (
             re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", self.line(file, number)) is not None
         )

@@ -1,4 +1,4 @@
-"""Registers against spills against occupancy: a kernel assembled under one register cap each."""
+"""Results of `tune`: registers, spills and occupancy of a kernel under each register cap."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from lmemscope.model.request import SourceLocation
 
 
 class TunePoint(Struct, frozen=True, kw_only=True):
-    """What ptxas makes of a kernel under one cap. Sizes are bytes per thread, None is not known.
+    """What ptxas produces for a kernel under one cap. Sizes are bytes per thread; None is unknown.
 
     Attributes:
-        cap: ``-maxrregcount``, or the registers that ``min_blocks`` leaves; None without a cap.
-        min_blocks: blocks per multiprocessor that were asked for, with ``--launch-bounds``.
+        cap: ``-maxrregcount``, or the registers that ``min_blocks`` permits; None without a cap.
+        min_blocks: blocks per multiprocessor requested with ``--launch-bounds``.
         smem_spilling: whether registers are spilled to shared memory first.
         registers: per thread.
-        spill_stores, spill_loads: bytes at sites, those of called functions included.
-        stack_frame: of the kernel and of the functions in its section.
+        spill_stores, spill_loads: bytes at sites, including called functions.
+        stack_frame: of the kernel and the functions in its section.
         shared: static shared memory in bytes per block.
-        code_bytes: of machine code.
-        occupancy: warps that a multiprocessor holds, of those that it could.
-        block: threads of a block that this is for.
-        limited_by: what keeps one more block from being resident.
+        code_bytes: machine code size.
+        occupancy: resident warps per multiprocessor, as a fraction of the maximum.
+        block: threads per block assumed.
+        limited_by: the resource that prevents a further block.
         cost: modelled cycles of a multiprocessor per warp (docs/fix.md).
-        fits: whether the frames of all resident threads fit the L1 cache, by the model.
-        is_pareto: whether no other point has fewer spills and as much occupancy, or more of it and
-            no more spills.
-        is_knee: whether it is the one to take.
+        fits: whether the model predicts that the frames of all resident threads fit in the L1
+            cache.
+        is_pareto: whether no other point has fewer spills at no lower occupancy, or higher
+            occupancy with no more spills.
+        is_knee: whether it is the recommended point.
     """
 
     cap: int | None
@@ -57,23 +58,23 @@ class TunePoint(Struct, frozen=True, kw_only=True):
 
 
 class TunedKernel(Struct, frozen=True, kw_only=True):
-    """A kernel's frontier.
+    """A kernel's trade-off between registers, spills and occupancy.
 
     Attributes:
         input, arch: as in `Unit`.
         name: mangled.
-        demangled: as C++ writes it.
+        demangled: as written in C++.
         location: of its definition, or None.
-        natural: registers without any cap.
-        knee: registers to cap it at; ``natural`` where no cap is better, None where the model has
-            no cost for it.
-        reason: why, in a sentence.
-        block_from: what says the threads of the points' blocks.
-        dynamic_shared: whether it uses shared memory whose size no launch in sight gives, which
-            occupancy and cost do not count; None where that is not known.
-        overrides: directives of the kernel that limit its registers, undone for these points.
-        own: the kernel as its program compiles it, where that limits its registers; else None.
-        points: the natural one first, then by falling registers.
+        natural: registers without a cap.
+        knee: the recommended cap; ``natural`` if no cap is better, None if the model has no cost
+            for the kernel.
+        reason: the reason, in a sentence.
+        block_from: the origin of the points' block size.
+        dynamic_shared: whether it uses dynamic shared memory whose size no visible launch gives, so
+            that occupancy and cost do not count it; None if unknown.
+        overrides: directives in the kernel that limit its registers, removed for these points.
+        own: the kernel as the program compiles it, if that limits its registers; else None.
+        points: the natural one first, then by decreasing registers.
     """
 
     input: str
@@ -92,20 +93,20 @@ class TunedKernel(Struct, frozen=True, kw_only=True):
 
     @property
     def best(self) -> TunePoint | None:
-        """The point to take, or None."""
+        """The recommended point, or None."""
         return next((one for one in self.points if one.is_knee), None)
 
 
 class TuneReport(Struct, frozen=True, tag_field="schema", tag="lmemscope.tune/1"):
-    """What ``lmemscope tune`` found.
+    """The result of ``lmemscope tune``.
 
     Attributes:
         schema: of the document.
         version: of lmemscope.
-        kernels: those that spill most as they are compiled first.
+        kernels: those with most spills as compiled first.
         failures: inputs that could not be analysed.
-        default_arch: why an architecture was chosen, when none was asked for.
-        notes: what was left out of the inputs, and caps that ptxas refuses.
+        default_arch: why an architecture was chosen when none was requested.
+        notes: what was left out of the inputs, and caps that ptxas rejects.
     """
 
     version: str

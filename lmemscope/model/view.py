@@ -1,4 +1,4 @@
-"""What of a report is shown, and in which order; nothing of it changes what was found."""
+"""A reader's selection and order of kernels to show; it never changes the results."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Order = Literal["worst", "name", "file", "bytes", "frame", "spills", "registers"
 
 
 def _shown(help_: str, flags: str, metavar: str | None = None, least: int = 0) -> Option:
-    """A reader's option: neither the file nor `lmemscope.scan` takes it."""
+    """A display option: neither the file nor `lmemscope.scan` accepts it."""
     return Option(
         help_, flags, metavar, least=least, unit="rows", group="view", file=False, api=False
     )
 
 
 class View(Struct, frozen=True):
-    """A reader's choice among the kernels of a report.
+    """A reader's selection among the kernels of a report.
 
-    ``top`` None shows as many rows as fit the format, ``group`` None merges where there are many,
-    and ``sort`` None is ``worst``: figures sort in descending order, those of a row's worst kernel,
-    unknown ones last.
+    ``top`` None shows as many rows as fit the format, ``group`` None merges if there are many, and
+    ``sort`` None is ``worst``. Figures sort in descending order, by a row's worst kernel, unknown
+    values last.
     """
 
     top: Annotated[int | None, _shown("Show the first N rows.", "--top", "N", 1)] = None
@@ -51,7 +51,7 @@ class View(Struct, frozen=True):
 
     @property
     def filters(self) -> tuple[str, ...]:
-        """The choices that leave kernels out, as flags."""
+        """The choices that exclude kernels, as flags."""
         return (
             *((f"--top {self.top}",) if self.top is not None else ()),
             *(f"--cause {cause}" for cause in self.cause),
@@ -60,4 +60,4 @@ class View(Struct, frozen=True):
 
 
 WHOLE = View()
-"""All of a report, as a format shows it by itself."""
+"""The complete report, as each format shows it by default."""

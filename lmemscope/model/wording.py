@@ -1,4 +1,4 @@
-"""Counts in words; everything that is said about a number of things says it this way."""
+"""Format counts and lists for text output; all messages use these functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def plural(items: int, noun: str) -> str:
-    """``kernel`` of one, ``kernels``, ``entries`` and ``launches`` of others."""
+    """The noun in singular or plural: ``kernel``, ``kernels``, ``entries``, ``launches``."""
     if items == 1:
         return noun
     if noun.endswith("ry"):

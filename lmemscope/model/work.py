@@ -1,4 +1,4 @@
-"""What one warp of a kernel does, counted from its code: the input of the cost model."""
+"""The instructions that one warp of a kernel executes, as input to the cost model."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 Pipe = Literal["fp32", "integer", "fp64", "special", "conversion", "memory", "none"]
-"""Where an instruction executes, as the rows of "Arithmetic Instructions" in the CUDA C++
-Programming Guide distinguish it; ``memory`` is the load/store unit, ``none`` takes an issue slot
-alone."""
+"""The pipe that executes an instruction, following the rows of "Arithmetic Instructions" in the
+CUDA C++ Programming Guide; ``memory`` is the load/store unit, ``none`` takes only an issue slot."""
 
 Stall = Literal["arithmetic", "fp64", "special", "shared", "local", "global"]
 """What the next instruction waits for."""
@@ -27,12 +26,12 @@ STALLS: tuple[Stall, ...] = ("arithmetic", "fp64", "special", "shared", "local",
 
 
 class LoopTurns(Struct, frozen=True):
-    """How often a loop runs.
+    """The assumed trip count of a loop.
 
     Attributes:
-        head: of the loop in the source, without its spaces.
-        turns: iterations that it is taken to run.
-        exits: ways out of it that its own line has.
+        head: of the loop in the source, without spaces.
+        turns: assumed number of iterations.
+        exits: exits that its own line has.
     """
 
     head: str
@@ -41,7 +40,7 @@ class LoopTurns(Struct, frozen=True):
 
 
 class LoopCounts(Struct, frozen=True):
-    """What tells how often the loops of a kernel run.
+    """The trip counts of a kernel's loops.
 
     Attributes:
         kernel: its mangled name.
@@ -55,10 +54,10 @@ class LoopCounts(Struct, frozen=True):
 
 
 class ObjectWork(Struct, frozen=True):
-    """What of a warp's work is a stack object's accesses.
+    """The part of a warp's work that accesses one stack object.
 
     Attributes:
-        object: its number among the kernel's.
+        object: its index in the kernel.
         loads, stores: instructions that the warp executes.
         lines, sectors, stored_lines, stored_sectors, varying_lines: as in `Work`.
     """
@@ -74,32 +73,32 @@ class ObjectWork(Struct, frozen=True):
 
 
 class Work(Struct, frozen=True):
-    """What one warp executes, loops weighted by how often they run (docs/fix.md).
+    """What one warp executes, with loops weighted by their trip counts (docs/fix.md).
 
     Attributes:
         pipes: instructions by pipe, in the order of `PIPES`.
-        stalls: on the longest chain of dependent instructions, by what is waited for, in the order
-            of `STALLS`.
-        local_lines: 128-byte lines that accesses of local memory touch: where all lanes use one
-            word index, one for each 32-bit word.
-        local_sectors: sectors of 32 bytes of these lines.
-        stored_lines, stored_sectors: of these, those of stores.
-        varying_lines: of these lines, where lanes may use different words.
-        shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
-        cached_lines: lines of global and constant memory that are used again, such as of tables.
-        repeated_sectors: sectors of 32 bytes of global memory that the warp comes back to.
-        streamed_sectors: the same that it uses once.
-        frame: bytes per thread of stack frames that the warp goes through again and again.
-        looped_code: bytes of machine code in loops, by the share of the PTX that is in them;
-            None where the size of the code is not known.
-        largest: parameters of the kernel, by their PTX names, with the numbers that they are taken
-            to be: the arrays that loops walk up to them hold no more.
-        loops: the kernel's own loops, of each head the one that runs most often: those of a
+        stalls: stalls on the longest chain of dependent instructions, by what is waited for, in the
+            order of `STALLS`.
+        local_lines: 128-byte lines touched by local memory accesses: one per 32-bit word if all
+            lanes use the same word index.
+        local_sectors: 32-byte sectors of these lines.
+        stored_lines, stored_sectors: the part of these that belongs to stores.
+        varying_lines: the part of these lines where lanes may use different words.
+        shared_wavefronts: shared memory wavefronts, ignoring bank conflicts.
+        cached_lines: lines of global and constant memory that are used again, such as tables.
+        repeated_sectors: 32-byte sectors of global memory that the warp uses repeatedly.
+        streamed_sectors: 32-byte sectors of global memory that it uses once.
+        frame: bytes per thread of stack frames that the warp reuses.
+        looped_code: bytes of machine code in loops, estimated by the share of the PTX in loops;
+            None if the code size is unknown.
+        largest: kernel parameters, by their PTX names, with the values assumed: arrays that loops
+            walk up to them hold no more.
+        loops: the kernel's own loops; for each loop head, the one with most iterations. Those of a
             rewriting run as often.
-        effects: kinds of what it does that others can see, with how often each stands there.
-        objects: of the accesses of local memory, those of each stack object.
-        floats: instructions of the machine code, not of a warp: additions, multiplications and
-            fused ones of float, double and half; empty where not known.
+        effects: kinds of externally visible effects, with how often each occurs in the code.
+        objects: local memory accesses by stack object.
+        floats: machine instructions (not executions): additions, multiplications and fused ones,
+            for float, double and half; empty if unknown.
     """
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
@@ -127,22 +126,21 @@ class Work(Struct, frozen=True):
         return sum(self.pipes)
 
     def stalled(self, stall: Stall) -> float:
-        """How often the longest chain waits for something."""
+        """Stall cycles of one kind on the longest dependent chain."""
         return self.stalls[STALLS.index(stall)]
 
 
 class Cost(Struct, frozen=True):
-    """A kernel's modelled cost with what it is made of, in cycles that a multiprocessor spends on a
-    warp.
+    """A kernel's modelled cost and its parts, in cycles of a multiprocessor per warp.
 
     Attributes:
-        total: of all parts, which overlap.
-        issue: by the busiest of pipes and schedulers.
-        memory: by the busiest of L1, L2 and device memory.
-        waiting: what resident warps do not hide.
-        local: of ``memory``, what local memory alone would take.
-        fits: whether the frames of the resident threads fit L1.
-        is_uniform: whether all lanes use one address wherever local memory is accessed.
+        total: combined cost; the parts overlap.
+        issue: of the busiest pipe or scheduler.
+        memory: of the busiest of L1, L2 and device memory.
+        waiting: latency that resident warps do not hide.
+        local: the part of ``memory`` that local memory alone would take.
+        fits: whether the frames of the resident threads fit in L1.
+        is_uniform: whether all lanes use one address in every local memory access.
     """
 
     total: float

@@ -1,1 +1,1 @@
-"""Where units run: worker processes, or a Dask cluster."""
+"""Executors that run units: local worker processes, or a Dask cluster."""

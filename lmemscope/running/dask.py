@@ -1,12 +1,12 @@
-"""Units analysed on other machines: an executor that sends the files along.
+"""Analyse units on other machines: an executor that sends the files along.
 
-The other machine has lmemscope and a toolkit, but neither the user's files nor their paths. So a
-unit travels with the bytes of everything it includes. There they are laid out below a temporary
-directory as they lie here, the unit is analysed with that directory in front of every path, in a
-process of its own, and the directory's name is taken out of what comes back. What comes back is
-what an analysis here would have said, unless the toolkit there is another.
+The other machine has lmemscope and a toolkit, but not the user's files or paths. A unit is
+therefore sent with the content of everything it includes. On the other machine the files are laid
+out below a temporary directory in the same tree, and the unit is analysed there in a separate
+process, with that directory prefixed to every path. The prefix is removed from the result, which is
+the same as that of a local analysis, unless the toolkit differs.
 
-Scheduling, and repeating what a lost worker had, are Dask's business.
+Dask does the scheduling, and repeats tasks lost with a worker.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 _SCHEME = "dask://"
 CONNECT_SECONDS = 10
-"""How long a scheduler may take to answer."""
+"""Time limit in seconds for connecting to a scheduler."""
 
 
 def open_executor(address: str, timeout: float | None) -> DaskExecutor:
-    """Connect to where ``--executor`` points.
+    """Connect to the executor named by ``--executor``.
 
     Args:
         address: ``dask://host:port`` of a scheduler.
-        timeout: seconds that one unit may take, or None.
+        timeout: time limit per unit in seconds, or None.
 
     Raises:
-        UsageError: no such executor, nobody answers there, or its workers cannot do the work.
+        UsageError: there is no such executor, it does not answer, or its workers cannot run units.
     """
     if not address.startswith(_SCHEME) or len(address) == len(_SCHEME):
         raise UsageError("executor", f"unknown executor {address!r}", hint="write dask://host:port")
@@ -71,11 +71,11 @@ def open_executor(address: str, timeout: float | None) -> DaskExecutor:
 
 
 class DaskExecutor(Executor):
-    """Units on the workers of a Dask cluster, behind `concurrent.futures`.
+    """Runs units on a Dask cluster through the `concurrent.futures` interface.
 
     Args:
         client: connected; closed by `shutdown`.
-        timeout: seconds that one task may take on its worker, or None.
+        timeout: time limit per task in seconds on its worker, or None.
     """
 
     def __init__(self, client: Client, timeout: float | None) -> None:
@@ -84,7 +84,7 @@ class DaskExecutor(Executor):
         self._timeout = timeout
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Schedule ``fn(*args)``; a `Unit` in front takes its files along."""
+        """Schedule ``fn(*args)``; if the first argument is a `Unit`, its files are sent along."""
         if kwargs:
             raise TypeError("DaskExecutor.submit takes positional arguments only")
         luggage = pack(args[0]) if args and isinstance(args[0], Unit) else None
@@ -95,18 +95,18 @@ class DaskExecutor(Executor):
         return outer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Disconnect, after what was submitted, or at once with ``cancel_futures``."""
+        """Disconnect after the submitted tasks, or at once with ``cancel_futures``."""
         self._executor.shutdown(wait=wait and not cancel_futures)
         self._client.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Luggage:
-    """What a unit needs on another machine.
+    """The files that a unit needs on another machine.
 
     Attributes:
-        directory: the working directory here, which relative paths start from.
-        files: absolute path here and content of each file the unit reads.
+        directory: the local working directory, which relative paths start from.
+        files: local absolute path and content of each file that the unit reads.
     """
 
     directory: str
@@ -114,10 +114,10 @@ class Luggage:
 
 
 def pack(unit: Unit) -> Luggage:
-    """Collect a unit's files; one that cannot be read is the analysis's business to report."""
+    """Collect a unit's files; an unreadable file is left for the analysis to report."""
     files = []
     if unit.excerpt is not None:
-        return Luggage(os.getcwd(), ())  # a log's unit carries its part of it
+        return Luggage(os.getcwd(), ())  # a log's unit carries its excerpt
     with contextlib.suppress(OSError):
         for path in includes.closure(unit.path, unit.options).files:
             with contextlib.suppress(OSError), open(path, "rb") as stream:
@@ -126,7 +126,7 @@ def pack(unit: Unit) -> Luggage:
 
 
 def perform(luggage: Luggage, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Lay out the files, run ``fn`` among them, and make the result speak of the paths there."""
+    """Lay out the files, run ``fn`` on them, and map the paths in its result back."""
     here = os.getcwd()
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
         base = os.path.realpath(base)
@@ -168,7 +168,7 @@ def _moved(unit: Unit, base: str, files: set[str]) -> Unit:
 
 
 def _without(base: str, value: Any) -> Any:
-    """The value with a directory's name taken out of every string in it."""
+    """The value with a directory prefix removed from every string in it."""
     if isinstance(value, str):
         return value.replace(base, "") if base in value else value
     if isinstance(value, tuple):
@@ -184,7 +184,7 @@ def _without(base: str, value: Any) -> Any:
 def _perform(
     luggage: Luggage | None, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None
 ) -> Any:
-    """On a Dask worker: a process of our own, so that neither a crash nor a hang takes it down."""
+    """Runs on a Dask worker: uses a separate process, so that a crash or hang spares the worker."""
     pool = _pool(timeout)
     if luggage is None:
         return pool.submit(fn, *args).result()
@@ -196,7 +196,7 @@ _pools_lock = threading.Lock()
 
 
 def _pool(timeout: float | None) -> Any:
-    """One pool for each Dask worker, as wide as the threads that call it."""
+    """One pool per Dask worker, with as many processes as threads call it."""
     from lmemscope.config.settings import available_cpus
     from lmemscope.running.pool import UNITS, WorkerPool
 
@@ -248,5 +248,5 @@ def _check_workers(client: Client, scheduler: str) -> None:
 
 
 def installed_version() -> str:
-    """This package's version: for a worker to say."""
+    """This package's version, as reported by a worker."""
     return __version__

@@ -1,4 +1,4 @@
-"""A task with a time limit of its own, and when that is over."""
+"""Per-task time limits, measured in processor time."""
 
 from __future__ import annotations
 
@@ -12,46 +12,45 @@ from lmemscope.running.processor_time import seconds_of
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A function that is given up on after some seconds of processor time.
+    """A function with a time limit.
 
-    Where a `WorkerPool` runs it, its process is ended then; any other executor only calls it.
+    `WorkerPool` ends the process when the limit is reached; other executors just call the function.
 
     Attributes:
         function: importable by name.
-        seconds: that it may take: of processor time, as far as the system tells that, or else of
-            elapsed time.
+        seconds: its limit, in processor time if the system reports it, else in elapsed time.
     """
 
     function: Callable[..., Any]
     seconds: float
 
     def __call__(self, *args: Any) -> Any:
-        """What the function gives."""
+        """Call the function and return its result."""
         return self.function(*args)
 
 
 _PATIENCE = 10
-"""How many times its processor time a task may take: one that waits for ever uses none."""
+"""Elapsed time limit, as a multiple of the processor time: a task that waits forever uses none."""
 _SOON = 1.0
-"""Seconds after which processor time is looked at again, at least."""
+"""Minimum number of seconds between two checks of processor time."""
 
 
 def limit_of(function: Callable[..., Any], seconds: float | None) -> float | None:
-    """The seconds that a task may take, where each task has some, or None: without end."""
+    """The time limit of a task in seconds, given the general one; None for no limit."""
     own = function.seconds if isinstance(function, Limited) else None
     return min((one for one in (own, seconds) if one is not None), default=None)
 
 
 @dataclass
 class Deadline:
-    """When a task is given up on.
+    """The deadline of one task.
 
     Attributes:
-        seconds: that it may take.
-        ends: when elapsed time is looked at.
-        last: when it is over, whatever is known.
+        seconds: its time limit.
+        ends: elapsed time of the next check.
+        last: elapsed time at which it ends in any case.
         pid: the process whose processor time counts, or None.
-        before: what that had taken when the task began; None where it is not known.
+        before: that process's processor time when the task began; None if unknown.
     """
 
     seconds: float
@@ -62,7 +61,7 @@ class Deadline:
 
     @classmethod
     def of(cls, seconds: float, pid: int | None) -> Deadline:
-        """The deadline of a task that begins now."""
+        """The deadline of a task that starts now."""
         now = time.monotonic()
         before = seconds_of(pid) if pid is not None else None
         patience = _PATIENCE if before is not None else 1
@@ -70,15 +69,15 @@ class Deadline:
 
     @property
     def is_known(self) -> bool:
-        """Whether processor time counts."""
+        """Whether processor time is available."""
         return self.before is not None
 
     def left(self) -> float:
-        """Seconds to wait for."""
+        """Number of seconds to wait."""
         return max(0.0, min(self.ends, self.last) - time.monotonic())
 
     def is_over(self) -> bool:
-        """Whether the task has had its time; else it is waited for as long as it has left."""
+        """Whether the task has used up its time; if not, extend the deadline by what is left."""
         now = time.monotonic()
         if now >= self.last or self.before is None or self.pid is None:
             return now >= self.ends

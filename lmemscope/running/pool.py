@@ -1,12 +1,12 @@
-"""Worker processes behind the `concurrent.futures.Executor` interface.
+"""A pool of worker processes behind the `concurrent.futures.Executor` interface.
 
-Why not `concurrent.futures.ProcessPoolExecutor`, or pebble's: NVRTC runs a whole compiler inside
-the process, so that tasks crash and hang. When a process of the former dies, every pending future
-breaks and none says which task was at fault, and a task that hangs cannot be stopped. The latter
-stops it, but none of the programs that it started (nvcc and what that runs), and starts processes
-from a thread, so that they can be no forks. Here each slot owns one process and one pipe: a crash
-or a time limit ends that task alone with all that it started, the slot starts a fresh process, and
-the others go on.
+Why not `concurrent.futures.ProcessPoolExecutor`, or pebble's pool? NVRTC runs a whole compiler in
+the process, so tasks can crash or hang. If a process of the former dies, all pending futures break,
+nothing says which task was at fault, and a hanging task cannot be stopped. The latter can stop a
+task, but not the programs it started (nvcc and its children), and it starts processes from a
+thread, which rules out forking. Here each slot owns one process and one pipe. A crash or a time
+limit ends only that task, with everything it started; the slot then starts a new process, and the
+others continue.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from lmemscope.running.limited import Deadline, Limited, limit_of
 from lmemscope.tools.child import Child, KilledError
 
 UNITS = "lmemscope.app.worker"
-"""What a worker imports that analyses units."""
+"""The module to preload in workers that analyse units."""
 
 _Task = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 
 
 class Progress(Protocol):
-    """What is told how far a run is."""
+    """Receives progress reports."""
 
     def __call__(self, done: int, total: int, name: str, failed: int = 0, /) -> None:
-        """Called at first and as each unit ends.
+        """Called at the start, and as each unit completes.
 
         Args:
-            done, total: units.
-            name: of the input that ended, or that is first.
-            failed: units of those done that could not be analysed.
+            done, total: number of units.
+            name: of the input that completed, or of the first one.
+            failed: number of completed units that could not be analysed.
         """
 
 
 class WorkerPool(Executor):
-    """Runs importable functions in worker processes, at most ``max_workers`` at a time.
+    """Runs importable functions in at most ``max_workers`` worker processes.
 
     Args:
         max_workers: number of processes.
-        timeout: seconds that one task may take, or None.
+        timeout: time limit per task in seconds, or None.
         preload: module that a worker imports before its first task.
-        forks: make workers forks of this process where that can be.
+        forks: fork workers from this process where possible.
 
     Raises:
-        ValueError: there would be no process.
+        ValueError: the number of processes is not positive.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class WorkerPool(Executor):
         self._submitted = 0
 
     def prestart(self, tasks: int = 1) -> None:
-        """Have processes ready for so many tasks, before any thread is there that forbids to fork.
+        """Start processes for this many tasks, before threads exist that would rule out forking.
 
         Raises:
-            WorkerCrashError: none can be started.
+            WorkerCrashError: no process can be started.
         """
         if not self._threads:
             while len(self._spare) < min(tasks, self._max_workers if self._forks else 1):
@@ -103,7 +103,7 @@ class WorkerPool(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers: after the queued tasks, or at once with ``cancel_futures``."""
+        """Stop the workers: after the queued tasks, or at once with ``cancel_futures``."""
         self._closed = True
         if cancel_futures:
             self._ended = True
@@ -137,7 +137,7 @@ class WorkerPool(Executor):
         worker = spare if spare is not None else self._new_worker()
         with self._lock:
             self._running.add(worker)
-            # It was not among them when `shutdown` stopped all.
+            # It was started after `shutdown` stopped the others.
             if self._ended:
                 worker.stop()
         return worker
@@ -151,9 +151,9 @@ class WorkerPool(Executor):
             self._retire(worker)
 
     def _do(self, task: _Task, worker: Child | None) -> Child | None:
-        """Run a task, twice if its process is killed; the worker comes back unless it had to go.
+        """Run a task, again if its process is killed; return the worker unless it had to be ended.
 
-        Whatever happens, the task's future has its result then: somebody waits for it.
+        In every case the task's future has its result afterwards: a caller is waiting for it.
         """
         future, fn, args = task
         try:
@@ -170,14 +170,14 @@ class WorkerPool(Executor):
     def _attempt(
         self, fn: Callable[..., Any], args: tuple[Any, ...], worker: Child | None
     ) -> tuple[Child, tuple[bool, Any]]:
-        """The worker that did it, and its answer.
+        """The worker that ran the task, and its answer.
 
-        A process that somebody killed says nothing of the task: it may be what the system ends
-        when memory is short, or a person. A second time it is the task's failure.
+        A killed process says nothing about the task: the system may have run out of memory, or a
+        person killed it. The second time, it counts as the task's failure.
         """
         again = False
         while True:
-            # One that was killed between two tasks did not have this one.
+            # A worker that was killed between tasks did not receive this one.
             if worker is not None and not worker.is_alive():
                 self._retire(worker)
                 worker = None

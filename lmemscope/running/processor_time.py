@@ -1,6 +1,6 @@
-"""The processor time of a process and of all that it has started, as Linux tells it.
+"""Read the processor time of a process and its descendants from Linux's /proc.
 
-Elapsed time is no measure of a compilation: on a busy machine it is several times as much.
+Elapsed time is a poor measure of a compilation: on a busy machine it is several times as long.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ import os
 
 _PROC = "/proc"
 _PARENT, _TIMES = 1, slice(11, 15)
-"""Fields of ``/proc/PID/stat`` behind the command's name: the parent, and the times of the process
-and of its children that have ended (proc(5): utime, stime, cutime, cstime)."""
+"""Fields of ``/proc/PID/stat`` after the command name: the parent, and the processor times of the
+process and of its children that have ended (proc(5): utime, stime, cutime, cstime)."""
 
 
 def seconds_of(pid: int) -> float | None:
-    """Seconds that a process, its children and theirs have run; None where the system has no such
-    figures.
-    """
+    """Processor time in seconds of a process and its descendants; None if not available."""
     try:
         ticks = os.sysconf("SC_CLK_TCK")
         every = {int(name): _fields(name) for name in os.listdir(_PROC) if name.isdigit()}
@@ -39,7 +37,7 @@ def seconds_of(pid: int) -> float | None:
 
 
 def _fields(name: str) -> list[str] | None:
-    """What is said of a process; None where it has ended."""
+    """The fields of a process; None if it has ended."""
     try:
         with open(os.path.join(_PROC, name, "stat"), encoding="ascii", errors="replace") as stream:
             return stream.read().rpartition(")")[2].split()

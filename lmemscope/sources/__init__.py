@@ -1,1 +1,1 @@
-"""Reading users' text: CUDA C++, Python, CuPy, Numba, includes."""
+"""Read the user's source text: CUDA C++, includes, macros, Python, CuPy and Numba."""

@@ -1,6 +1,6 @@
-"""What compiler arguments name that a compilation reads, in whichever spelling.
+"""Find what compiler arguments name that a compilation reads, in any spelling.
 
-Files of arguments are followed, those that they name in turn too.
+Argument files are followed, including those they name in turn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lmemscope.sources.response_files import Words
 
 _ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 ENVIRONMENT_ARGUMENTS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
-"""Variables by which nvcc gets arguments: before those of its command, and after them."""
+"""Environment variables with nvcc arguments: before and after those of its command."""
 _RESPONSE = re.compile(r"@(.+)|--?(?:options-file|optf)=(.+)", re.DOTALL)
 _RESPONSE_NEXT = ("-optf", "--options-file", "-options-file")
 _DEFINE = re.compile(r"-D|--?define-macro=")
@@ -31,15 +31,15 @@ _LEAD = re.compile(r"^(?:-I|-isystem|-iquote|-idirafter|-imacros|-include|@)(?=.
 
 @dataclass(slots=True)
 class Named:
-    """What arguments name.
+    """What a set of arguments names.
 
     Attributes:
-        directories: that headers are looked for in, and others; absolute.
-        forced: headers that are read before the source, by name.
-        files: other files, absolute; those of arguments among them.
-        defines: of ``-D``.
+        directories: absolute paths of header search directories and others.
+        forced: names of headers that are read before the source.
+        files: absolute paths of other files, including argument files.
+        defines: from ``-D``.
         host: words for the host compiler.
-        is_whole: whether all files of arguments could be read.
+        is_whole: whether all argument files could be read.
     """
 
     directories: list[str] = field(default_factory=list)
@@ -50,13 +50,13 @@ class Named:
     is_whole: bool = True
 
     def definitions(self) -> tuple[bytes, ...]:
-        """``NAME``, ``NAME=BODY`` and the like, as the compilers are given them."""
-        # nvcc hands it to a shell, which takes the backslashes away.
+        """``NAME``, ``NAME=BODY`` and the like, as passed to the compilers."""
+        # nvcc passes it to a shell, which removes the backslashes.
         return tuple(os.fsencode(one).replace(b'\\"', b'"') for one in self.defines)
 
 
 def named(options: CompileOptions) -> Named:
-    """What the arguments passed through to the compilers name, and those of the environment.
+    """What the arguments passed through to the compilers, and those in the environment, name.
 
     Raises:
         UnreadableFileError: a header to be read first is a pipe, a socket or a device.
@@ -71,7 +71,7 @@ def named(options: CompileOptions) -> Named:
 
 
 def environment_arguments() -> str | None:
-    """The variable by which the environment gives arguments to nvcc alone, or None."""
+    """The environment variable that gives arguments to nvcc alone, or None."""
     return next((name for name in ENVIRONMENT_ARGUMENTS if os.environ.get(name, "").strip()), None)
 
 
@@ -81,7 +81,7 @@ def _from_environment() -> Iterator[str]:
 
 
 def words_of(arguments: str | None) -> Sequence[str]:
-    """The words of a variable by which nvcc gets arguments; by spaces where a quotation is open."""
+    """The words in a variable with nvcc arguments; split at spaces if a quotation is not closed."""
     if arguments is None:
         return ()
     try:
@@ -108,7 +108,7 @@ def _read(found: Named, arguments: Sequence[str] | Iterator[str]) -> None:
 
 def _word(found: Named, word: str, words: Words) -> None:
     if (handed := _HANDED.fullmatch(word)) is not None:
-        # The host compiler's own words, of which nvcc takes lists.
+        # Host compiler words, which nvcc accepts as lists.
         parts = (handed[1] or next(words, "")).split(",")
         found.host += parts
         for part in reversed(parts):

@@ -1,7 +1,7 @@
-"""Tokens of CUDA C++ with what belongs to what among them: brackets, declarations, names.
+"""Structure of CUDA C++ tokens: matching brackets, declarations, names.
 
-Each question is answered in constant time on average, however the brackets lie: text of which half
-is missing, or that was made to take long, asks the same questions again and again.
+Each query takes constant time on average, however the brackets are nested: truncated or malicious
+text would otherwise repeat the same searches.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ ATTRIBUTES_WITH_ARGUMENTS = frozenset(
     "__launch_bounds__ __cluster_dims__ __maxnreg__ __attribute__ __declspec alignas "
     "__block_size__ __align__ decltype noexcept requires".split()
 )
-"""Words whose parentheses hold no parameters of a function."""
+"""Words whose parentheses do not contain a function's parameters."""
 
 _STOPS = frozenset((";", "{", "}"))
 
 
 class Token(NamedTuple):
-    """A word, number, string or other sign of the source, and its line."""
+    """A word, number, string or other symbol in the source, and its line."""
 
     kind: str
     text: str
@@ -30,10 +30,10 @@ class Token(NamedTuple):
 
 
 class Code:
-    """Tokens in their order.
+    """Tokens in order, with queries about their structure.
 
     Attributes:
-        tokens: those.
+        tokens: the tokens.
     """
 
     def __init__(self, tokens: Sequence[Token]) -> None:
@@ -48,12 +48,12 @@ class Code:
 
     @cached_property
     def depths(self) -> Sequence[int]:
-        """How many parentheses are open before each token, and behind the last."""
+        """The number of open parentheses before each token, and after the last."""
         steps = ((one.text == "(") - (one.text == ")") for one in self.tokens)
         return list(accumulate(steps, initial=0))
 
     def between(self, text: str, first: int, end: int) -> Sequence[int]:
-        """Indices of the tokens that are a text, from the first and before the end."""
+        """Indices of tokens with the given text, in a range."""
         own = self._places.get(text, ())
         return own[bisect_left(own, first) : bisect_left(own, end)]
 
@@ -69,21 +69,21 @@ class Code:
         return position + 1 < len(self.tokens) and self.tokens[position + 1].text == text
 
     def closing(self, position: int) -> int:
-        """Index of what closes the parenthesis or brace at ``position`` (or the last token)."""
+        """Index of what closes the parenthesis or brace at ``position`` (or of the last token)."""
         return self._closing.get(position, len(self.tokens) - 1)
 
     def angle_end(self, position: int) -> int | None:
-        """Index of the ``>`` that closes the ``<`` at ``position``; None where none does."""
+        """Index of the ``>`` that closes the ``<`` at ``position``; None if there is none."""
         return self._angles.get(position)
 
     def angle_begin(self, position: int) -> int | None:
-        """Index of the ``<`` that the ``>`` at ``position`` closes; None where it closes none."""
+        """Index of the ``<`` that the ``>`` at ``position`` closes; None if there is none."""
         return self._angles_closed.get(position)
 
     def configuration_end(self, position: int) -> int | None:
-        """The last of the three ``>`` that close a launch's configuration.
+        """Index of the last of the three ``>`` that close a launch configuration.
 
-        None where another launch, or the statement's end, comes before them.
+        None if another launch, or the end of the statement, comes first.
 
         Args:
             position: of ``<<<``.
@@ -91,13 +91,13 @@ class Code:
         return self._configuration_ends[position + 1]
 
     def holds_kernel(self, begin: int, end: int) -> bool:
-        """Whether ``__global__`` is among the tokens from ``begin`` up to ``end``."""
+        """Whether ``__global__`` is among the tokens of a range."""
         return self._kernels_before[end] > self._kernels_before[begin]
 
     def kernel_name(self, position: int) -> str | None:
         """Name of the function declared after ``__global__``: the word before its parameters.
 
-        None where a macro makes it, as in ``NAME(sum)(float *x)``.
+        None if a macro produces the name, as in ``NAME(sum)(float *x)``.
         """
         seen: list[int] = []
         name = None
@@ -120,7 +120,7 @@ class Code:
                 name = token.text
                 break
             if token.kind == "word" and self.next_is(position, "<"):
-                # Arguments of a type, or of the template that this is a specialisation of.
+                # Arguments of a type, or of the template being specialised.
                 end = self.angle_end(position + 1)
                 if end is not None:
                     if self.next_is(end, "("):
@@ -132,18 +132,18 @@ class Code:
         return name
 
     def end(self, position: int) -> tuple[int, bool]:
-        """Line of the brace that closes the body of the declaration at ``position``.
+        """Line of the closing brace of the body of the declaration at ``position``.
 
-        Or of the semicolon of one without a body; and whether it is one.
+        Without a body, the line of the semicolon. Also returns whether it has no body.
         """
         _, last = self.body(position)
         line = self.tokens[last].line if self.tokens else 0
         return line, self._next_end[position] is not None and self.tokens[last].text == ";"
 
     def body(self, position: int) -> tuple[int, int]:
-        """Indices of what opens and closes the body of the declaration at ``position``.
+        """Indices of the braces around the body of the declaration at ``position``.
 
-        Both are that of the semicolon of a declaration without a body.
+        Without a body, both are the index of the semicolon.
         """
         at = self._next_end[position]
         if at is None:
@@ -151,15 +151,15 @@ class Code:
         return at, at if self.tokens[at].text == ";" else self.closing(at)
 
     def start(self, position: int) -> int:
-        """Index of the first token of the declaration that holds the one at ``position``."""
+        """Index of the first token of the declaration that contains a token."""
         return self._starts[position]
 
     def is_matched(self, position: int) -> bool:
-        """Whether something closes the parenthesis or brace at ``position``."""
+        """Whether the parenthesis or brace at ``position`` is closed."""
         return position in self._closing
 
     def is_template(self, position: int) -> bool:
-        """Whether the declaration that holds this token begins with ``template <…>``."""
+        """Whether the declaration that contains a token begins with ``template <…>``."""
         at = self._templates[position]
         return at is not None and not self.next_is(at + 1, ">")
 
@@ -178,7 +178,7 @@ class Code:
     @cached_property
     def _angles(self) -> dict[int, int]:
         found: dict[int, int] = {}
-        # Of each parenthesis that is open, and around all of them: what is opened directly in it.
+        # For each open parenthesis, and outside all of them: what is opened directly inside.
         levels: list[list[int]] = [[]]
         for index, token in enumerate(self.tokens):
             text = token.text
@@ -203,7 +203,7 @@ class Code:
 
     @cached_property
     def _configuration_ends(self) -> list[int | None]:
-        """Of each token, the last ``>`` of the first three from there on, outside parentheses."""
+        """For each token, the last ``>`` of the next three, outside parentheses."""
         found: list[int | None] = [None] * (len(self.tokens) + 1)
         for index in range(len(self.tokens) - 1, -1, -1):
             text = self.tokens[index].text
@@ -222,7 +222,7 @@ class Code:
 
     @cached_property
     def _next_end(self) -> list[int | None]:
-        """Of each token, the first semicolon or opening brace from there on."""
+        """For each token, the next semicolon or opening brace."""
         found: list[int | None] = [None] * (len(self.tokens) + 1)
         for index in range(len(self.tokens) - 1, -1, -1):
             is_end = self.tokens[index].text in (";", "{")
@@ -241,7 +241,7 @@ class Code:
 
     @cached_property
     def _templates(self) -> list[int | None]:
-        """Of each token, the first ``template <`` before it in the same declaration."""
+        """For each token, the first ``template <`` before it in the same declaration."""
         found: list[int | None] = []
         first: int | None = None
         for index, token in enumerate(self.tokens):

@@ -1,8 +1,8 @@
-"""Whether the text of a compilation may hold another kernel than the one that a comment names.
+"""Detect when it is unclear which kernel a source comment refers to.
 
-A comment speaks of the definition that it stands above. Macros may give that definition another
-name, or its name to another one: then nobody can tell without a preprocessor, and the comment holds
-for none. Asked only where a file has such comments.
+A comment refers to the definition below it. Macros may give that definition another name, or its
+name to another definition. Only a preprocessor could tell, so the comment then applies to none.
+This is checked only for files with such comments.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _MOST_PIECES = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What a file says beside its definitions.
+    """What a file contains besides its definitions.
 
     Attributes:
-        macros: replacement of each macro, by name; several definitions are joined.
-        outer: words in the parentheses of macros and functions outside of bodies, with how often
-            they stand there, by the word before the parenthesis.
-        spliced: the text, its lines spliced.
-        odd: whether it holds digraphs, trigraphs or universal character names.
+        macros: replacement of each macro, by name; several definitions are concatenated.
+        outer: words in the parentheses of macros and functions outside bodies, with their counts,
+            by the word before the parenthesis.
+        spliced: the text with continued lines joined.
+        odd: whether it contains digraphs, trigraphs or universal character names.
     """
 
     macros: dict[str, str]
@@ -52,7 +52,7 @@ class _Text:
     odd: bool
 
     def definitions_of(self, name: str) -> list[KernelDefinition]:
-        """Kernels and other functions of an unqualified name that it defines."""
+        """Kernels and other functions with an unqualified name that it defines."""
         if name not in self.spliced:
             return []
         return [one for one in _definitions(self.spliced) if base_name(one.name) == name]
@@ -61,14 +61,14 @@ class _Text:
 def with_doubts(
     source: CudaSource, path: str, files: Sequence[str], options: CompileOptions, computed: bool
 ) -> CudaSource:
-    """A source whose comments, and those of its headers, say where it is unsure whom they mean.
+    """A source with doubts recorded for its own comments and those in its headers.
 
     Args:
         source: with its headers.
-        path: of it, absolute.
-        files: all files of the user's that compiling it reads.
-        options: that it is compiled with.
-        computed: whether it may read others.
+        path: its absolute path.
+        files: all of the user's files that compiling it reads.
+        options: its compile options.
+        computed: whether it may read other files.
     """
     sources = (source, *(header.source for header in source.headers))
     if not any(one.word in _SPOKEN for own in sources for one in own.directives):
@@ -81,7 +81,7 @@ def with_doubts(
 
 
 def with_doubts_of_text(source: CudaSource, text: str, options: CompileOptions) -> CudaSource:
-    """As `with_doubts`, of a text that is in no file of its own."""
+    """As `with_doubts`, for text that is not a file of its own."""
     if not any(one.word in _SPOKEN for one in source.directives):
         return source
     computed = bool(options.include_dirs) or _QUOTED_INCLUDE.search(text) is not None
@@ -107,7 +107,7 @@ def _with_doubt(directive: Directive, source: CudaSource, path: str, unit: _Unit
 
 
 class _Unit:
-    """All the text of a compilation."""
+    """All text in a compilation."""
 
     def __init__(
         self, texts: dict[str, _Text | None], options: CompileOptions, computed: bool
@@ -125,11 +125,11 @@ class _Unit:
         self._odd = self._odd_macros()
 
     def namesakes(self, meant: KernelDefinition, path: str) -> Iterable[str]:
-        """Functions of other files that have the unqualified name."""
+        """Functions in other files with the same unqualified name."""
         return sorted({one.name for one in self._others(meant, path) if one.name != meant.name})
 
     def doubt(self, meant: KernelDefinition, path: str) -> str:
-        """Why another kernel may have been compiled under the name of a definition, or empty."""
+        """Why another kernel may have been compiled under a definition's name, or empty."""
         name = base_name(meant.name)
         if self._computed:
             return "not all of the text is known that is compiled"
@@ -154,7 +154,7 @@ class _Unit:
         return ""
 
     def _makes_one(self, macro: str, meant: KernelDefinition) -> bool:
-        """Whether a macro stands for one kernel, whose name it is given, and for nothing else."""
+        """Whether a macro expands to exactly one kernel, named by its argument."""
         text = self._macros[macro]
         return (
             meant.parameters is None
@@ -171,7 +171,7 @@ class _Unit:
                 yield from text.definitions_of(name)
 
     def _outer_arguments(self) -> Counter[str]:
-        """Words that macros are given outside of bodies."""
+        """Words passed to macros outside bodies."""
         unbalanced = any(text.count("{") != text.count("}") for text in self._macros.values())
         found: Counter[str] = Counter()
         for text in self._texts.values():
@@ -184,7 +184,7 @@ class _Unit:
         return found
 
     def _odd_macros(self) -> set[str]:
-        """Macros that stand for more than words, or for such macros."""
+        """Macros that expand to more than words, directly or through other macros."""
         users: dict[str, list[str]] = {}
         for name, words in self._words.items():
             for word in words & self._macros.keys():
@@ -199,7 +199,7 @@ class _Unit:
         return odd
 
     def _pieces(self, arguments: Counter[str]) -> frozenset[str]:
-        """What macros may paste into names."""
+        """Words that macros may paste into names."""
         pasting = [text for text in self._macros.values() if "##" in text.replace(" ", "")]
         if not pasting:
             return frozenset()
@@ -207,7 +207,7 @@ class _Unit:
 
 
 def _is_made_of(name: str, pieces: Collection[str]) -> bool:
-    """Whether a name is made of two or more pieces."""
+    """Whether a name is composed of two or more pieces."""
     if not pieces:
         return False
     if len(pieces) > _MOST_PIECES:
@@ -247,7 +247,7 @@ def _read(path: str) -> _Text:
 
 
 def text_of(text: str) -> _Text:
-    """Read a file's text, its lines spliced as compilers do."""
+    """Read a file's text, with lines joined as compilers do."""
     text = _SPLICE.sub("", text)
     macros: dict[str, str] = {}
     tokens: list[Token] = []
@@ -269,7 +269,7 @@ def _definitions(text: str) -> tuple[KernelDefinition, ...]:
 
 
 def _outer(code: Code) -> dict[str, Counter[str]]:
-    """Words in parentheses, by the word before, and whether that is inside of a body."""
+    """Words in parentheses, by the word before, and whether that is inside a body."""
     found: dict[str, Counter[str]] = {}
     ends: list[int] = []
     for position, token in enumerate(code.tokens):

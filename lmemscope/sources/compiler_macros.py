@@ -1,8 +1,8 @@
-"""Macros that nvcc's device passes and NVRTC begin with, and how they compare.
+"""Tables of the macros that nvcc's device passes and NVRTC predefine, and how they differ.
 
-nvcc's are those of its host compiler and of the headers that it includes before a source; NVRTC's
-are those of its front end and of the headers that are built into it. Measured with nvcc and NVRTC
-13.5, GCC 12.2 and glibc 2.36 (`tests/toolchain/test_compiler_macros.py` asks those installed).
+nvcc's come from its host compiler and from headers included before a source; NVRTC's from its front
+end and built-in headers. Measured with nvcc and NVRTC 13.5, GCC 12.2 and glibc 2.36
+(`tests/toolchain/test_compiler_macros.py` queries the installed ones).
 """
 
 from __future__ import annotations
@@ -265,20 +265,20 @@ def _names(groups: Mapping[str, str]) -> frozenset[bytes]:
 
 
 DIFFERENT = _names(_DIFFERENT)
-"""Names that one of them defines, or both with other replacements."""
+"""Names that only one of them defines, or that have different replacements."""
 
 SAME = _names(_SAME)
-"""Names that both define, with the same replacement."""
+"""Names that both define with the same replacement."""
 
 MEASURED = (13, 5)
-"""Version of the NVRTC that the tables are of."""
+"""The NVRTC version that the tables describe."""
 
 ALWAYS = frozenset(
     b"__CUDACC__ __CUDA_ARCH__ __cplusplus __FILE__ __LINE__ __CUDACC_VER_MAJOR__ "
     b"__CUDACC_VER_MINOR__ __global__ __device__ __host__ __shared__ __constant__ __managed__ "
     b"__forceinline__ __launch_bounds__ __align__ __grid_constant__ __cluster_dims__".split()
 )
-"""Of `SAME`, those that each NVRTC defines as nvcc of its version does."""
+"""Names in `SAME` that every NVRTC defines like nvcc of its version."""
 
 RESERVED = re.compile(
     rb"__(?:has_|cpp_|GNUC_[A-Z]|GXX_|GCC_|GLIBC|GNU_|USE_|STDC|FLT|DBL_|LDBL_|BFLT|DEC\d|SIZEOF_|U?INT|WCHAR_|WINT_)"
@@ -287,21 +287,21 @@ RESERVED = re.compile(
     rb"|_(?:GLIBCXX|POSIX|XOPEN|BITS|NV_|STL_|ISOC|GTHREAD|IO_|LIBC|SYS_|XBS5|PSTL)"
     rb"|M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)(?:f(?:\d+x?)?|l)?$"
 )
-"""Families of names that belong to the implementation: different, unless they are in `SAME`."""
+"""Families of names reserved for implementations: different, unless in `SAME`."""
 
 ALIKE = re.compile(
     rb"__noinline__$|__volatile__$|assert$|va_(?:arg|copy|end|start)$|__THROW$|NV_"
     rb"|cudaStream(?:Graph)?(?:FireAndForget|FireAndForgetAsSibling|TailLaunch)$"
 )
-"""Spelt otherwise by the two, with one meaning where the code uses them: NVRTC's ``assert`` calls
-``__assertfail`` as nvcc's does, ``<nv/target>`` is built into NVRTC, and so are the streams of
-device launches, as other expressions of the same numbers."""
+"""Spelled differently by the two, but equivalent in use: NVRTC's ``assert`` calls ``__assertfail``
+like nvcc's, ``<nv/target>`` is built into NVRTC, and so are the streams of device launches, as
+other expressions for the same numbers."""
 
 _LIKELY = re.compile(
     rb"__[A-Z0-9_]+__$|_[A-Z][A-Z0-9_]*_SOURCE$|_(?:OPENMP|REENTRANT|LP64)$"
     rb"|__(?:linux|unix|gnu_linux|x86|amd|k8|i[3-6]86|znver|tune|arm|aarch|pic|pie|clang|code_model)"
 )
-"""Names that a host compiler is likely to define, unless the text itself does."""
+"""Names that a host compiler probably defines, unless the text itself does."""
 
 NOT_DEFINED = re.compile(
     rb"_WIN32|_WIN64|__WIN32__|_MSC_VER|__MINGW(?:32|64)__|__CYGWIN__|__APPLE__|__MACH__"
@@ -313,7 +313,7 @@ NOT_DEFINED = re.compile(
     + rb"|_Alignas|_Alignof|_Generic|_Static_assert|_Thread_local"
 )
 """Names of other compilers, systems and processors and keywords of C, which neither nvcc with GCC
-nor NVRTC defines, and those that options define for both."""
+nor NVRTC defines, and names that options define for both."""
 
 NO_MACROS = frozenset(
     b"defined true false and or not bitand bitor xor compl __VA_ARGS__ __VA_OPT__ "
@@ -324,8 +324,8 @@ FUNCTIONS = frozenset(
     b"pow signbit isnan isinf isfinite isnormal noexcept push_macro pop_macro "
     b"__LINE__ __FILE__".split()
 )
-"""Words that NVRTC reads otherwise than nvcc and that are no macros, such as functions that it
-overloads otherwise (`lmemscope.sources.unlike_nvcc`)."""
+"""Words that are not macros but that NVRTC interprets differently from nvcc, such as functions with
+other overloads (`lmemscope.sources.unlike_nvcc`)."""
 
 _OF_FLOATS = (
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 exp exp2 exp10 expm1 log "
@@ -337,11 +337,11 @@ LIBRARY_FUNCTIONS = frozenset(f"{name}f".encode() for name in _OF_FLOATS.split()
     b"memcpy memset memcmp memmove malloc free printf labs llabs clock strlen strcmp strncmp "
     b"strcpy strncpy strcat strncat strchr".split()
 )
-"""Functions of the host's library that device code may call; those with overloads have no type."""
+"""Host library functions that device code may call; those with overloads have no type."""
 
 
 def may_differ(name: bytes) -> bool:
-    """Whether a word in a text may be a macro that is another for NVRTC than for nvcc."""
+    """Whether a word in a text may be a macro that differs between NVRTC and nvcc."""
     if name in DIFFERENT:
         return True
     if name in SAME or name in NO_MACROS or name[:1] not in b"_MNv":
@@ -354,17 +354,17 @@ def may_differ(name: bytes) -> bool:
 
 
 def is_different(name: bytes) -> bool:
-    """Whether a name is one of the implementation's that differ, whatever a text makes of it."""
+    """Whether a name is a differing implementation macro, whatever the text itself defines."""
     return name in DIFFERENT or RESERVED.match(name) is not None
 
 
 def is_likely(name: bytes) -> bool:
-    """Whether a host compiler is likely to define a name, unless the text itself does."""
+    """Whether a host compiler probably defines a name, unless the text itself does."""
     return _LIKELY.match(name) is not None
 
 
 def is_unknown(name: bytes, other_host: bool) -> bool:
-    """Whether a name that a condition asks for may be one of a compiler's or of its headers'."""
+    """Whether a name tested in a condition may be defined by a compiler or its headers."""
     if name in SAME or name in NO_MACROS or _SAME_FAMILY.match(name) is not None:
         return False
     if not other_host and NOT_DEFINED.fullmatch(name) is not None:

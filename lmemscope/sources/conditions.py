@@ -1,4 +1,4 @@
-"""Branches of a source's conditions: which are alternatives, which are the host's."""
+"""Find the branches of preprocessor conditions: alternatives, and host-only code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ARCHITECTURE = re.compile(
 
 @dataclass(slots=True)
 class Branch:
-    """The lines between two lines of one condition, which are not among them.
+    """The lines between two directives of one condition, without the directives.
 
     Attributes:
-        first, last: those two lines.
-        group: number of the condition; its branches exclude each other.
-        is_hosts: whether device compilations leave it out, because ``__CUDA_ARCH__`` says so.
+        first, last: lines of the two directives.
+        group: number of the condition; its branches are mutually exclusive.
+        is_hosts: whether device compilations skip it, because of ``__CUDA_ARCH__``.
     """
 
     first: int
@@ -30,10 +30,10 @@ class Branch:
 
 
 def branches(text: str) -> list[Branch]:
-    """All branches of a source, in the order in which they end."""
+    """All branches in a source, in the order of their ends."""
     found: list[Branch] = []
     opened: list[tuple[int, int, bool | None]] = []
-    """Of each condition: its number, the line of the branch, whether that is the device's."""
+    """For each condition: its number, the branch's line, and whether it is device code."""
     groups, line, position = 0, 1, 0
     text = blanked(text).code
     for match in _CONDITION.finditer(text):
@@ -53,7 +53,7 @@ def branches(text: str) -> list[Branch]:
 
 
 def _is_devices(word: str, condition: str) -> bool | None:
-    """Whether a condition holds in device compilations alone, or in the host's; None for others."""
+    """Whether a condition holds only in device compilations, or only on the host; else None."""
     text = condition.strip()
     if word in ("ifdef", "ifndef"):
         return (word == "ifdef") if text == "__CUDA_ARCH__" else None

@@ -1,4 +1,4 @@
-"""Numbers that the text of a source tells: its macros and constants, and variables of type dim3."""
+"""Evaluate numbers in a source's text: macros, constants, and dim3 variables."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lmemscope.model.blanked import blanked
 from lmemscope.sources.code import Code, Token
 
 _LONGEST = 400
-"""Characters of an expression."""
+"""Maximum length of an expression, in characters."""
 _DEEPEST = 64
-"""Braces within each other in which names are looked up."""
+"""Maximum brace nesting in which names are looked up."""
 _LARGEST = 1 << 31
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)", re.MULTILINE)
 SUFFIX = re.compile(r"(?<=[0-9a-fA-F])(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
-"""Of an integer, which Python's have not."""
+"""Integer suffixes, which Python does not have."""
 _OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -32,35 +32,35 @@ Value = int | Dimensions | None
 
 
 class Constants:
-    """Names with values, by the braces that are open around a place of a source.
+    """Named values in a source, by the braces open at each position.
 
     Args:
-        text: the source, whose macros are known everywhere.
+        text: the source, whose macros are visible everywhere.
     """
 
     def __init__(self, text: str) -> None:
         self._macros: dict[str, str] = {}
         for match in _DEFINE.finditer(blanked(text).code):
             value = match[2].strip()
-            # One that is defined twice may be either.
+            # A macro that is defined twice may have either value.
             self._macros[match[1]] = "" if match[1] in self._macros else value
         self._numbers: dict[str, int | None] = {}
         self._scopes: list[dict[str, Value]] = [{}]
 
     def enter(self, known: Mapping[str, int] | None = None) -> None:
-        """A brace opens; ``known`` are values that hold inside."""
+        """Enter a brace; ``known`` are values that hold inside."""
         self._scopes.append(dict(known or {}))
 
     def leave(self) -> None:
-        """A brace closes."""
+        """Leave a brace."""
         if len(self._scopes) > 1:
             self._scopes.pop()
 
     def declare(self, code: Code, position: int) -> int:
-        """Read ``const int NAME = …;`` or ``dim3 NAME(…), …;`` at a token, where it is one.
+        """Parse ``const int NAME = …;`` or ``dim3 NAME(…), …;`` at a token, if present.
 
         Returns:
-            where to read on.
+            The position to continue at.
         """
         text = code[position].text
         if text in ("const", "constexpr"):
@@ -70,17 +70,17 @@ class Constants:
         elif position + 1 < len(code) and code[position + 1].text in ("=", "."):
             for scope in self._scopes[-_DEEPEST:]:
                 if isinstance(scope.get(text), tuple):
-                    scope[text] = UNKNOWN_DIMENSIONS  # changed since
+                    scope[text] = UNKNOWN_DIMENSIONS  # changed since its declaration
         return position + 1
 
     def number(self, tokens: Sequence[Token]) -> int | None:
-        """The integer that an expression is; None for any other text."""
+        """The integer value of an expression; None for any other text."""
         text = " ".join(token.text for token in tokens)
-        # Signs of two characters are two tokens.
+        # Operators of two characters are two tokens.
         return self._number(re.sub(r"([<>]) \1", r"\1\1", text), self._value)
 
     def dimensions(self, part: Sequence[Token]) -> Dimensions:
-        """Of a grid's or block's text: a number, ``dim3(…)``, a variable of that type."""
+        """Dimensions of a grid or block expression: a number, ``dim3(…)``, or a dim3 variable."""
         if part and part[0].text == "dim3" and len(part) > 1 and part[1].text in ("(", "{"):
             return self._of_arguments(parts(part[2:-1]))
         if part and part[0].text == "{":
@@ -90,7 +90,7 @@ class Constants:
             if isinstance(found, tuple):
                 return found
         number = self.number(part)
-        # What is no number may be a grid of several dimensions.
+        # An expression that is not a number may be a grid of several dimensions.
         return UNKNOWN_DIMENSIONS if number is None else (number, 1, 1)
 
     def _of_arguments(self, arguments: Sequence[Sequence[Token]]) -> Dimensions:
@@ -138,7 +138,7 @@ class Constants:
 
     def _macro(self, name: str) -> int | None:
         if name not in self._numbers:
-            self._numbers[name] = None  # of one that is defined by itself
+            self._numbers[name] = None  # for a name defined by itself
             text = self._macros.get(name, "")
             self._numbers[name] = self._number(text, self._macro)
         return self._numbers[name]
@@ -155,11 +155,11 @@ class Constants:
 
 
 def computed(node: ast.expr, value_of: Callable[[str], Value]) -> int | None:
-    """The integer that a tree of an expression is; None where it is not computed.
+    """The integer value of an expression tree; None if it cannot be computed.
 
     Args:
-        node: of the tree.
-        value_of: gives what a name stands for.
+        node: the root.
+        value_of: returns the value of a name.
     """
     match node:
         case ast.Constant(value=int() as value):
@@ -181,7 +181,7 @@ def computed(node: ast.expr, value_of: Callable[[str], Value]) -> int | None:
 
 
 def parts(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Tokens split at the commas outside of brackets."""
+    """Tokens split at commas outside brackets."""
     found: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:

@@ -1,11 +1,11 @@
-"""A light reading of CUDA C++ source: what it defines, launches and asks of us.
+"""A lightweight reader of CUDA C++: kernels, launches, host code and lmemscope comments.
 
-No C++ front end, and none is needed: the compiler decides what is right. This pass only answers
-four questions that the compiler does not: which kernels are templates, with which literal
-arguments the file itself launches them, whether the file holds host code, and which
-``// lmemscope:`` directives it carries. Macros are not expanded; but one of the file whose
-replacement holds ``__global__`` declares kernels, and since macros of headers may do so too, every
-other function definition is noted as what may be a kernel.
+It is not a C++ front end and does not need to be: the compiler decides what is valid. It answers
+only four questions that the compiler does not: which kernels are templates, with which literal
+arguments the file launches them, whether it contains host code, and which ``// lmemscope:``
+directives it has. Macros are not expanded. But a macro in the file whose replacement contains
+``__global__`` declares kernels; and since macros in headers may do so too, every other function
+definition is recorded as a possible kernel.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from lmemscope.sources.launches import device_launches
 from lmemscope.sources.tokens import KernelMacro, literals, tokenise
 
 _LONGEST = 4096
-"""Tokens of a macro's arguments that are looked into for a kernel's name."""
+"""Maximum number of tokens in a macro's arguments that are searched for a kernel's name."""
 _DEEPEST = 200
-"""Namespaces within each other; compilers take fewer."""
+"""Maximum nesting of namespaces; compilers accept fewer."""
 _RUN_TIME = re.compile(r"\b(?:nvrtc|jitify)", re.IGNORECASE)
 _PTX = re.compile(r"(?m:^)[ \t]*\.version[ \t]+\d")
 _BEFORE = re.compile(r"(?:^|[;{}>)\"/]|\b(?:static|inline|extern|void|constexpr))\s*\Z")
@@ -33,7 +33,7 @@ _HEAD = 4000
 DEVICE_CODE_IN_STRING = (
     "holds device code in a string, which is not compiled here; write it to a .cu file to check it"
 )
-"""What follows the place of such a string."""
+"""Text that follows the location of such a string."""
 _BUILTIN_TYPES = frozenset(
     "bool char short int long float double unsigned signed const true false size_t "
     "half __half __half2 __nv_bfloat16 __nv_bfloat162 nullptr "
@@ -48,7 +48,7 @@ _BUILTIN_TYPES = frozenset(
 
 
 def read_cuda_source(text: str) -> CudaSource:
-    """Read CUDA C++ source text (already decoded)."""
+    """Read (decoded) CUDA C++ source text."""
     tokens, includes, directives, macros = tokenise(text)
     code = Code(tokens)
     kernels: list[KernelDefinition] = []
@@ -114,9 +114,10 @@ def read_cuda_source(text: str) -> CudaSource:
 
 
 def _device_code_in_strings(text: str) -> Iterator[int]:
-    """Lines of string literals that define a kernel, or hold PTX of one.
+    """Lines of string literals that define a kernel, or contain a kernel's PTX.
 
-    A part of a kernel counts in a text that names NVRTC: what is put together is compiled.
+    In a text that mentions NVRTC a fragment of a kernel counts too, since the assembled string is
+    compiled.
     """
     is_raw = 'R"' in text and "__global__" in text
     is_joined = any("__global__" in line and '"' in line for line in text.splitlines())
@@ -130,11 +131,11 @@ def _device_code_in_strings(text: str) -> Iterator[int]:
 
 
 def _begins_kernel(text: str, *, is_whole: bool) -> bool:
-    """Whether ``__global__ void`` stands where a declaration may; messages only mention it.
+    """Whether ``__global__ void`` is where a declaration may be; messages only mention it.
 
     Args:
         text: of a string.
-        is_whole: whether parameters and a body have to follow.
+        is_whole: whether parameters and a body must follow.
     """
     at = text.find("__global__")
     while at >= 0:
@@ -148,7 +149,7 @@ def _begins_kernel(text: str, *, is_whole: bool) -> bool:
 
 
 def _namespace(tokens: list[Token], position: int) -> tuple[int, str | None]:
-    """Skip ``namespace a::b {``; returns (next position, name), None where it opens no scope."""
+    """Skip ``namespace a::b {``; returns (next position, name), None if it opens no scope."""
     name = ""
     position += 1
     while position < len(tokens) and tokens[position].text not in ("{", ";", "="):
@@ -161,7 +162,7 @@ def _namespace(tokens: list[Token], position: int) -> tuple[int, str | None]:
 def _kernel_of_macro(
     code: Code, position: int, macro: KernelMacro, namespaces: list[str]
 ) -> list[KernelDefinition]:
-    """The kernel that ``MACRO(arguments)`` declares, where its name can be told."""
+    """The kernel declared by ``MACRO(arguments)``, if its name can be determined."""
     tokens, closing = code.tokens, code.closing(position + 1)
     if closing - position > _LONGEST:
         return []
@@ -188,13 +189,13 @@ def _kernel_of_macro(
 
 
 def _line_of(name: str, code: Code, position: int) -> int:
-    """The line of a kernel's name behind its ``__global__``."""
+    """The line of a kernel's name after its ``__global__``."""
     places = code.between(base_name(name), position, position + _LONGEST)
     return code[places[0]].line if places else 0
 
 
 def _launched_template(tokens: Sequence[Token], position: int) -> str | None:
-    """The name expression before ``<<<`` if its template arguments are literal."""
+    """The name expression before ``<<<`` if its template arguments are literals."""
     if position == 0 or tokens[position - 1].text != ">":
         return None
     index = position - 2
@@ -233,7 +234,7 @@ def _qualified(namespaces: list[str], name: str) -> str:
 
 
 def _qualify(expression: str, kernels: Mapping[str, Collection[str]]) -> str:
-    """Add the namespace of the one template kernel that an unqualified launch can mean."""
+    """Add the namespace of the only template kernel that an unqualified launch can refer to."""
     name, bracket, arguments = expression.partition("<")
     if "::" in name:
         return expression

@@ -1,8 +1,8 @@
-"""CuPy kernels in a Python file, found without importing it.
+"""Find CuPy kernels in a Python file without importing it.
 
-`RawKernel` and `RawModule` hold CUDA C++ as it is. `ElementwiseKernel`, `ReductionKernel` and the
-functions that make ufuncs hold expressions, around which CuPy generates a kernel when it is called
-(`cupy_generated`).
+`RawKernel` and `RawModule` contain complete CUDA C++. `ElementwiseKernel`, `ReductionKernel` and
+the functions that create ufuncs contain expressions, around which CuPy generates a kernel when it
+is called (`cupy_generated`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _CLASS = re.compile(
     r"cupy\.(?:_core\.(?:core\.|raw\.|_kernel\.|_reduction\.)?)?"
     r"(RawKernel|RawModule|ElementwiseKernel|ReductionKernel|create_ufunc|create_reduction_func)"
 )
-"""Functions that make kernels, by their dotted names: CuPy's own packages use others than users."""
+"""Functions that make kernels, by dotted name: CuPy's own packages use others than users do."""
 _CHAINER = re.compile(r"chainer\.(?:backends\.)?cuda\.(cupy\.\w+|elementwise|reduce|raw)")
 _OF_CHAINER = {
     "elementwise": "ElementwiseKernel",
     "reduce": "ReductionKernel",
     "raw": "RawKernel",
 }
-"""Chainer's functions that make kernels of CuPy's classes, of the same arguments."""
+"""Chainer functions that create kernels of CuPy's classes, with the same arguments."""
 _PARAMETERS = {
     "RawKernel": (
         *("code", "name", "options", "backend", "translate_cucomplex"),
@@ -62,7 +62,7 @@ _DECIDING = {
     "jitify": "CuPy preprocesses it with other headers",
     "translate_cucomplex": "CuPy replaces its headers",
 }
-"""Arguments that decide how CuPy compiles a program, and their effect."""
+"""Arguments that affect how CuPy compiles a program, with their effect."""
 _JITIFY = "-DCUPY_USE_JITIFY"
 _READ = {
     "RawKernel": {*_PARAMETERS["RawKernel"]},
@@ -76,7 +76,7 @@ _READ = {
     "create_ufunc": {*_PARAMETERS["create_ufunc"]},
     "create_reduction_func": {*_PARAMETERS["create_reduction_func"]},
 }
-"""Arguments of each class that are read, or change no code."""
+"""Arguments of each class that are read, or that do not affect code."""
 _EXPRESSIONS = {
     "ElementwiseKernel": (
         *("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop"),
@@ -87,10 +87,10 @@ _EXPRESSIONS = {
 }
 _DEFAULT_NAMES = {"ElementwiseKernel": "kernel", "ReductionKernel": "reduce_kernel"}
 _BUNDLED = ("cub", "thrust", "libcudacxx")
-"""Libraries of CCCL that CuPy brings."""
+"""CCCL libraries that CuPy bundles."""
 _RUN_TIME = "its {what} depends on {reason}, which only running the file would tell"
 _VARIANTS = 64
-"""Programs that one call is read as."""
+"""Maximum number of programs derived from one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +98,16 @@ class CupyProgram:
     """A kernel or module found in a file.
 
     Attributes:
-        name: what it is known by in the file, without line numbers.
+        name: its name in the file, without line numbers.
         kind: the CuPy class, or ``jit.rawkernel``.
         line: of the call.
-        source: CUDA C++ with ``#line`` directives; None of what is generated, or has a problem.
-        generated: what CuPy generates a kernel around, or None.
+        source: CUDA C++ with ``#line`` directives; None if it is generated or has a problem.
+        generated: the expressions from which CuPy generates a kernel, or None.
         options: for NVRTC, without CuPy's own.
         name_expressions: templates to instantiate.
-        problem: why it cannot be compiled from here, or None.
-        notes: what was assumed, in sentences.
-        doubts: why CuPy may compile other code, in sentences.
+        problem: why it cannot be compiled here, or None.
+        notes: assumptions, in sentences.
+        doubts: reasons why CuPy may compile different code, in sentences.
     """
 
     name: str
@@ -124,13 +124,13 @@ class CupyProgram:
 
 @dataclass(frozen=True, slots=True)
 class CupyPrograms:
-    """What was read of a file.
+    """What was read from a file.
 
     Attributes:
-        programs: in order; equal names are told apart by a number.
-        recognised: the functions of the calls, and the decorators, that they were read from.
-        texts: the literals that their sources are made of.
-        files: absolute paths under which the files that they are read from were looked for.
+        programs: in order; equal names are numbered.
+        recognised: the call functions and decorators that they were read from.
+        texts: the literals that form their sources.
+        files: absolute paths where the files they are read from were looked for.
     """
 
     programs: tuple[CupyProgram, ...]
@@ -148,7 +148,7 @@ def read_programs(
         tree: of the file.
         source: its text.
         path: its absolute path.
-        origins: of its values, for CuPy's names that come by other modules of the user's.
+        origins: of its values, to recognise CuPy names imported through the user's own modules.
     """
     imported = _Imports(tree, origins)
     found: list[CupyProgram] = []
@@ -185,7 +185,7 @@ def _calls(tree: ast.Module) -> list[ast.Call]:
 
 
 def _targets(tree: ast.Module) -> dict[ast.expr, str]:
-    """Names that calls are assigned to."""
+    """Names to which calls are assigned."""
     return {
         node.value: node.targets[0].id
         for node in nodes(tree)
@@ -194,7 +194,7 @@ def _targets(tree: ast.Module) -> dict[ast.expr, str]:
 
 
 def _literals(tree: ast.Module, lines: set[int]) -> Iterator[ast.expr]:
-    """String literals on some lines, which sources came from."""
+    """String literals on the given lines, from which sources were read."""
     for node in nodes(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str | bytes):
             continue
@@ -209,13 +209,13 @@ def _lines(node: ast.expr | ast.stmt) -> range:
 def programs_of_call(
     met: Sequence[Met], target: str | None, path: str
 ) -> tuple[list[CupyProgram], set[int]]:
-    """Programs that one call makes, and lines of the file that their sources are from."""
+    """Programs made by one call, and the lines of the file that their sources come from."""
     programs: list[CupyProgram] = []
     lines: set[int] = set()
     for one in met:
         reader = _Reader(one, path)
         programs += [made for made in reader.read(target) if made not in programs]
-        # Of a call that is refused for several reasons, the first is enough.
+        # If a call is rejected for several reasons, the first is enough.
         refused = [made for made in programs if made.problem is not None]
         programs = [made for made in programs if made not in refused[1:]]
         lines |= reader.lines
@@ -227,7 +227,7 @@ def programs_of_call(
 
 
 def _with_doubt(program: CupyProgram, unfollowed: Sequence[str], tree: ast.Module) -> CupyProgram:
-    """A program with a doubt where it is in a function of which more ways lead to others."""
+    """The program, with a doubt if it is in a function whose paths were not all followed."""
     for node in nodes(tree) if program.problem is None else ():
         if not isinstance(node, ast.FunctionDef) or node.name not in unfollowed:
             continue
@@ -238,7 +238,7 @@ def _with_doubt(program: CupyProgram, unfollowed: Sequence[str], tree: ast.Modul
 
 
 def class_of_name(name: str) -> str | None:
-    """What a function of a dotted name makes, or None."""
+    """What the function with a dotted name makes, or None."""
     by_chainer = _CHAINER.fullmatch(name)
     if by_chainer is not None:
         name = by_chainer[1]
@@ -249,7 +249,7 @@ def class_of_name(name: str) -> str | None:
 
 
 class _Imports:
-    """Names under which the file knows CuPy and its classes."""
+    """Names by which a file knows CuPy and its classes."""
 
     def __init__(self, tree: ast.Module, origins: Origins | None) -> None:
         self._origins = origins
@@ -269,7 +269,7 @@ class _Imports:
         is_attribute = isinstance(node, ast.Attribute) and node.attr in _PARAMETERS
         if found is not None or self._origins is None or not is_attribute:
             return found
-        # A module of the user's own is followed under its own name, too, which tells nothing.
+        # A module of the user's own is also tracked under its own name, which reveals nothing.
         kinds = {class_of_name(name) for name in self._origins.of(node)} - {None}
         return kinds.pop() if len(kinds) == 1 else None
 
@@ -287,14 +287,14 @@ class _Imports:
 
 
 class _ProblemError(Exception):
-    """Why a call is no program that is compiled here, in a sentence."""
+    """Why a call is not a program that can be compiled here, as a sentence."""
 
 
 class _Reader:
     """Reads one call.
 
     Attributes:
-        lines: of the file that the sources are from.
+        lines: of the file that the sources come from.
     """
 
     def __init__(self, met: Met, path: str) -> None:
@@ -306,7 +306,7 @@ class _Reader:
         self.lines = {line for text in given for file, line in text.places if file == path}
 
     def read(self, target: str | None) -> list[CupyProgram]:
-        """The programs that it makes: one, or of a ufunc one for each of its routines."""
+        """The programs it makes: one, or for a ufunc one per routine."""
         name = self._name(target)
         empty = CupyProgram(name, self._kind, self._met.node.lineno, None)
         try:
@@ -344,7 +344,7 @@ class _Reader:
         return _RUN_TIME.format(what=named, reason=unknown.reason)
 
     def _doubts(self, options: Sequence[str], left_out: Sequence[str]) -> Iterator[str]:
-        """What of a call decides how CuPy compiles the program, and is not done here."""
+        """Parts of a call that affect how CuPy compiles the program and are not reproduced here."""
         for option in left_out:
             yield f"compiled without its option {option}, which lmemscope does not pass on"
         for name, effect in _DECIDING.items():
@@ -432,7 +432,7 @@ class _Reader:
 
 
 def _is_compilable(text: str) -> bool:
-    """Whether a string of Python's has bytes: it may hold half of a surrogate pair, or NUL."""
+    """Whether a Python string can be encoded: it may contain NUL or half a surrogate pair."""
     try:
         return b"\0" not in text.encode("utf-8")
     except UnicodeEncodeError:
@@ -440,12 +440,13 @@ def _is_compilable(text: str) -> bool:
 
 
 def cupy_options(given: Sequence[str], *, has_dialect: bool = False) -> tuple[str, ...]:
-    """A program's options with those that CuPy 14 adds, as `assemble_cupy_compiler_options` of
-    `cupy._core.core` and `cupy.cuda.compiler` do.
+    """A program's options, completed with those that CuPy 14 adds.
+
+    These follow `assemble_cupy_compiler_options` of `cupy._core.core` and `cupy.cuda.compiler`.
 
     Args:
-        given: of the program.
-        has_dialect: whether a dialect is given elsewhere; else it is C++17 where they name none.
+        given: the program's options.
+        has_dialect: whether a dialect is specified elsewhere; otherwise it defaults to C++17.
     """
     found = importlib.util.find_spec("cupy")
     assert found is not None
@@ -463,7 +464,7 @@ def cupy_options(given: Sequence[str], *, has_dialect: bool = False) -> tuple[st
 def _jit_kernels(
     tree: ast.Module, imported: _Imports
 ) -> Iterator[tuple[ast.FunctionDef, ast.expr]]:
-    """Functions that CuPy translates, each with its decorator, less the decorator's arguments."""
+    """Functions that CuPy translates, each with its decorator without arguments."""
     for node in nodes(tree):
         if isinstance(node, ast.FunctionDef):
             marks = [one for one in node.decorator_list if imported.is_rawkernel(one)]
@@ -472,7 +473,7 @@ def _jit_kernels(
 
 
 def distinct(programs: list[CupyProgram]) -> Iterator[CupyProgram]:
-    """Programs, equal names told apart by a number."""
+    """Programs, with equal names numbered."""
     seen: dict[str, int] = {}
     for program in programs:
         seen[program.name] = seen.get(program.name, 0) + 1

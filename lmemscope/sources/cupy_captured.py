@@ -1,4 +1,4 @@
-"""CuPy programs that running a file has made, from what was noted of them."""
+"""Reconstruct CuPy programs from the record of a file's run."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from lmemscope.sources.python_trees import nodes
 from lmemscope.sources.python_values import Unknown, Value
 
 _SHORTEST = 4
-"""Letters of a line by which it is found again in the file."""
+"""Minimum number of characters by which a line is recognised in the file."""
 _MOST = 2000
-"""Lines with places for values that a file's texts are compared with."""
+"""Maximum number of lines with placeholders compared with a file's texts."""
 _PLACE = re.compile(r"\{[^{}]{0,200}\}|%(?:\(\w{1,60}\))?[a-z]|\$\w{1,60}|\$\{\w{1,60}\}")
 
 
 def captured_programs(
     made: Sequence[Mapping[str, Any]], path: str
 ) -> list[tuple[str, CupyProgram]]:
-    """The programs with the files that make them, each once, in the order in which they were made.
+    """The programs and the files that made them, each once, in order of creation.
 
     Args:
-        made: as `tools.cupy_capture` notes it.
-        path: of the file that was run; programs that other files make say so.
+        made: as recorded by `tools.cupy_capture`.
+        path: of the file that was run; programs made by other files say so.
     """
     found: dict[CupyProgram, str] = {}
     places: dict[str, _Places] = {}
@@ -50,11 +50,11 @@ def captured_programs(
 
 
 class _Places:
-    """Where the lines of texts stand in the file that made them.
+    """Maps lines of recorded texts to lines of the file that made them.
 
-    A text that is a literal of the file has the literal's lines. Of another, a line stands where
-    the file has it once, spelled out or with places for values; what is between two such lines of
-    one distance stands between them, and the rest is at the call.
+    A text that is a literal in the file has the literal's lines. In any other text, a line is
+    located if it occurs exactly once in the file, literally or with placeholders. Lines between two
+    located lines of equal distance lie between them; the rest are at the call.
     """
 
     def __init__(self, file: str) -> None:
@@ -81,7 +81,7 @@ class _Places:
                     self._patterns.append((number, parts))
 
     def value(self, told: Any, line: int) -> Value:
-        """A value as it was noted, its strings with their places."""
+        """A recorded value, with locations for its strings."""
         if isinstance(told, str):
             return self._text(told, line)
         if isinstance(told, list):
@@ -107,20 +107,20 @@ class _Places:
         found = [
             (sum(map(len, parts)), number) for number, parts in self._patterns if _fits(parts, line)
         ]
-        # The line of which the file spells the most, unless there are two.
+        # The line with most literal text, unless two have equally much.
         longest = [number for length, number in found if length == max(found)[0]]
         return longest[0] if len(longest) == 1 else None
 
 
 def _parts(line: str) -> list[str]:
-    """A line's text around the places where values are put in."""
+    """The parts of a line around its placeholders."""
     doubled = line.replace("{{", "\1").replace("}}", "\2")
     parts = _PLACE.split(doubled)
     return [part.replace("\1", "{").replace("\2", "}") for part in parts]
 
 
 def _fits(parts: list[str], line: str) -> bool:
-    """Whether a line is some parts with values between them."""
+    """Whether a line consists of the parts with values between them."""
     first, *middle, last = parts
     if sum(map(len, parts)) < _SHORTEST or not line.startswith(first) or not line.endswith(last):
         return False
@@ -134,7 +134,7 @@ def _fits(parts: list[str], line: str) -> bool:
 
 
 def _between(numbers: list[int | None]) -> list[int | None]:
-    """Line numbers, with those between two that are as far apart as their lines."""
+    """Line numbers, completed between two located lines that are as far apart as in the file."""
     found = list(numbers)
     known = [(index, number) for index, number in enumerate(numbers) if number is not None]
     for (index, number), (following, other) in pairwise(known):

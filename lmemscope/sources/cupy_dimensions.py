@@ -1,7 +1,7 @@
-"""How many dimensions the raw arrays of CuPy's expressions have, by how these index them.
+"""Infer the dimensions of raw arrays in CuPy expressions from how they are indexed.
 
-CuPy gives a raw array the dimensions of the call's. Where no call is known, the expressions tell:
-by ``a[{y, x}]``, by ``a[at]`` of an array ``at`` of indices, and by ``a.shape()[2]``.
+CuPy gives a raw array the dimensions of the argument. If no call is known, the expressions tell:
+``a[{y, x}]``, ``a[at]`` with an index array ``at``, and ``a.shape()[2]``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _CLOSING = frozenset(")]}")
 
 
 def dimensions_of(expressions: Iterable[str], arrays: Iterable[str]) -> dict[str, int]:
-    """Dimensions of those of some arrays that the expressions tell more of than one.
+    """Dimensions of the arrays that the expressions use with more than one.
 
     Args:
         expressions: CUDA C++.
@@ -33,7 +33,7 @@ def dimensions_of(expressions: Iterable[str], arrays: Iterable[str]) -> dict[str
 
 
 def _told(words: Sequence[str], start: int, lengths: dict[str, int]) -> int:
-    """The dimensions that what follows an array's name needs; 1 where it tells nothing."""
+    """The dimensions needed by the text after an array's name; 1 if it tells nothing."""
     match words[start : start + 6]:
         case ["[", "{", *_]:
             return _count(words, start + 1)
@@ -45,7 +45,7 @@ def _told(words: Sequence[str], start: int, lengths: dict[str, int]) -> int:
 
 
 def _index_arrays(words: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Arrays that are declared with a length, or with what they hold, and the length."""
+    """Arrays declared with a length or an initialiser, and the length."""
     for number in range(1, len(words) - 4):
         name, bracket = words[number], words[number + 1]
         if bracket != "[" or not name.isidentifier() or not words[number - 1].isidentifier():
@@ -59,7 +59,7 @@ def _index_arrays(words: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _count(words: Sequence[str], start: int) -> int:
-    """Elements between a brace and its end."""
+    """Number of elements between a brace and its end."""
     depth, commas = 0, 0
     for number in range(start, len(words)):
         depth += words[number] in _OPENING

@@ -1,11 +1,10 @@
-"""Kernels that CuPy generates around expressions.
+"""Generate the kernels that CuPy makes around expressions.
 
-`ElementwiseKernel`, `ReductionKernel` and the ufuncs hold expressions; CuPy puts a kernel around
-them when they are called, for the types and shapes of that call. Here the call is one with
-contiguous arrays of fewer than 2³¹ elements, and with types that are named in the result. Raw
-arrays have the dimensions of a signature, or those by which the expressions index them; of others
-CuPy makes one. The text around the expressions is the installed CuPy's own
-(`tools.cupy_templates`), of reductions without CUB.
+`ElementwiseKernel`, `ReductionKernel` and ufuncs contain expressions; when called, CuPy generates a
+kernel for the types and shapes of the call. Here, a call with contiguous arrays of fewer than 2³¹
+elements is assumed, with types that the result names. Raw arrays have the dimensions from a
+signature, or those with which the expressions index them, else one as in CuPy. The text around the
+expressions comes from the installed CuPy (`tools.cupy_templates`), for reductions without CUB.
 """
 
 from __future__ import annotations
@@ -21,22 +20,23 @@ from lmemscope.sources.python_values import C_TYPES, DataType, data_type
 
 _HALF = '#include "cupy/float16.cuh"\n\n'
 _BLOCK = 512
-"""Threads of a reduction's block, unless CuPy's optimiser has chosen others."""
+"""Threads per block for a reduction, unless CuPy's optimiser chooses others."""
 _INDICES = dict.fromkeys("IJKLMN", "int32")
-"""What placeholders of these names stand for: a sparse matrix's indices and sizes."""
+"""Types of placeholders with these names: a sparse matrix's indices and sizes."""
 _USUAL = {**_INDICES, **dict.fromkeys("CZ", "complex64"), "B": "int8"}
-"""What placeholders of these names mostly stand for, where float32 is no C++."""
+"""Usual types of placeholders with these names, if float32 does not compile."""
 _TRIED = ("float32", "float64", "int32", "complex64")
 _MIXED = ("float32", "int32", "complex64")
 _MOST_MIXED = 6
-"""Placeholders whose types are mixed; 3 to this power are the ways."""
+"""Maximum number of placeholders with mixed types; there are 3 to this power combinations."""
 _ALSO_TRIED = "float16"
-"""Of expressions that name it; CuPy's headers declare it without a body for other types."""
+"""Tried for expressions that mention it; CuPy's headers declare it without a body for other types.
+"""
 _MOST = 24
-"""Assignments of types that are tried."""
+"""Maximum number of type assignments to try."""
 _ARRAY = re.compile(r"\[(\s*:+\s*(?:1\s*)?(?:,\s*:+\s*(?:1\s*)?)*)\]")
 _PART = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
-"""A type of a signature, whose commas in brackets are those of an array's dimensions."""
+"""A type in a signature; commas in brackets separate an array's dimensions."""
 
 
 _CODE = ("operation", "map_expr", "loop_prep", "after_loop")
@@ -45,11 +45,11 @@ _MARK = re.compile(r"@(\w+)@")
 
 @dataclass(frozen=True, slots=True)
 class CupyTemplates:
-    """What the installed CuPy puts around expressions, as it says itself.
+    """The code that the installed CuPy puts around expressions, as it reports itself.
 
     Attributes:
-        elementwise, reduction: kernels with marks, ``@name@``, where something is put in.
-        headers: that it includes in front.
+        elementwise, reduction: kernels with placeholders, ``@name@``.
+        headers: included before the kernel.
     """
 
     elementwise: str
@@ -59,14 +59,14 @@ class CupyTemplates:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as its list spells it.
+    """A parameter as written in a parameter list.
 
     Attributes:
         type: C++, or a placeholder: one letter.
         name: of the variable.
-        raw: an array that the expression indexes itself.
-        is_const: CuPy declares it so.
-        scalar: a number rather than an array.
+        raw: whether it is an array that the expression indexes itself.
+        is_const: whether CuPy declares it const.
+        scalar: whether it is a number rather than an array.
     """
 
     type: str
@@ -77,14 +77,14 @@ class Parameter:
 
 
 class ParameterError(Exception):
-    """A parameter list or a signature that CuPy would refuse; its text says why."""
+    """A parameter list or a signature that CuPy would reject; the text says why."""
 
 
 def parameters(text: str, *, is_input: bool) -> tuple[Parameter, ...]:
-    """The parameters of a list.
+    """The parameters in a list.
 
     Raises:
-        ParameterError: CuPy would refuse it.
+        ParameterError: CuPy would reject it.
     """
     found = []
     for part in text.strip().split(",") if text.strip() else ():
@@ -103,13 +103,13 @@ def parameters(text: str, *, is_input: bool) -> tuple[Parameter, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What types a call has.
+    """The types in a call.
 
     Attributes:
         types: data types of placeholders.
-        scalars: parameters that are numbers; None where the call is not known.
-        dimensions: of arrays, by parameter; 1 of others. Without a call, of raw ones that the
-            expressions index by more than one.
+        scalars: parameters that are numbers; None if no call is known.
+        dimensions: of arrays, by parameter; default 1. Without a call, those of raw arrays that the
+            expressions index with more than one.
     """
 
     types: tuple[tuple[str, str], ...]
@@ -118,7 +118,7 @@ class Assignment:
 
     @property
     def note(self) -> str:
-        """What was taken for what, for want of a call; empty where nothing was."""
+        """The assumptions made for lack of a call; empty if there are none."""
         if self.scalars is not None or not (self.types or self.dimensions):
             return ""
         by_taken: dict[str, list[str]] = {}
@@ -134,16 +134,16 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedKernel:
-    """Expressions around which CuPy generates a kernel.
+    """Expressions from which CuPy generates a kernel.
 
     Attributes:
         name: of the kernel.
         inputs, outputs: their parameters.
-        texts: the expressions, by CuPy's names of them.
+        texts: the expressions, by CuPy's names for them.
         place: of the call.
         identity: of a reduction.
-        reduce_type: of a reduction; None of others.
-        fixed: types of what looks like placeholders.
+        reduce_type: of a reduction; else None.
+        fixed: types of names that look like placeholders.
     """
 
     name: str
@@ -157,14 +157,16 @@ class GeneratedKernel:
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """Types that a call decides, sorted."""
+        """Types that a call determines, sorted."""
         fixed = dict(self.fixed)
         kinds = {one.type for one in (*self.inputs, *self.outputs)}
         return tuple(sorted(kind for kind in kinds if len(kind) == 1 and kind not in fixed))
 
     def assignments(self) -> Iterator[Assignment]:
-        """Types to try, the likeliest first: float32, but for indices; float64; mixtures, with
-        those of most float32 before others; one other type for all.
+        """Type assignments to try, most likely first.
+
+        First float32, except for indices; then float64; mixtures, those with more float32 first;
+        then one other type for all.
         """
         names = self.placeholders
         halves = any(_ALSO_TRIED in text.value for text in self.texts.values())
@@ -201,7 +203,7 @@ class GeneratedKernel:
         """The types of a call: ``float32[:,:], int32`` for its inputs, and its outputs if given.
 
         Raises:
-            ParameterError: they are not those of such a call.
+            ParameterError: such a call is not possible.
         """
         parts = [part.strip() for part in _PART.findall(signature) if part.strip()]
         every = (*self.inputs, *self.outputs)
@@ -265,8 +267,8 @@ class GeneratedKernel:
     def _with_kind(self, parameter: Parameter, chosen: Assignment) -> Parameter:
         """A parameter as an array or a number.
 
-        What surrounds the loop uses is a number, for an array has no element there; and so is what
-        is passed raw to be indexed, and never is.
+        A parameter used outside the loop is a number, since an array has no element there; so is a
+        raw parameter that is never indexed.
         """
         if chosen.scalars is not None:
             is_scalar = parameter.name in chosen.scalars
@@ -280,7 +282,7 @@ class GeneratedKernel:
         )
 
     def _is_never_indexed(self, name: str) -> bool:
-        """Whether an array's name stands only beside operators of numbers."""
+        """Whether an array's name occurs only next to arithmetic operators."""
         expressions = "\n".join(text.value for what, text in self.texts.items() if what in _CODE)
         name = re.escape(name)
         return re.search(rf"\b{name}\b", expressions) is not None and not re.search(
@@ -293,7 +295,7 @@ class GeneratedKernel:
         spelled: Mapping[str, str],
         dimensions: Mapping[str, int],
     ) -> dict[str, str]:
-        """What CuPy puts into its template beside the user's expressions."""
+        """The parts that CuPy puts into its template besides the user's expressions."""
         arrays = [one for one in (*inputs, *self.outputs) if not one.raw and not one.scalar]
         indexers = "CIndexer<1, 1> _ind"
         if self.reduce_type is not None:
@@ -315,9 +317,9 @@ class GeneratedKernel:
 
 
 def _bound(parameter: Parameter, index: str) -> str:
-    """The element of an array that an expression means by the array's name."""
+    """The array element that an expression refers to by the array's name."""
     const = "const " if parameter.is_const else ""
-    # Of a reduction's inputs CuPy copies the element.
+    # For a reduction's inputs, CuPy copies the element.
     sign = " " if index == "_in_ind" and parameter.is_const else " &"
     return f"{const}{parameter.type}{sign}{parameter.name} = _raw_{parameter.name}[{index}.get()];"
 

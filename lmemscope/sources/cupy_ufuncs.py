@@ -1,7 +1,7 @@
-"""Kernels of CuPy's ufuncs: ``create_ufunc`` and ``create_reduction_func``, for some types.
+"""Generate kernels of CuPy ufuncs: ``create_ufunc`` and ``create_reduction_func``.
 
-A ufunc has a loop for each combination of types, of which most share a routine. For each routine
-one loop is read, the likeliest: that of float32, if there is one.
+A ufunc has a loop per combination of types, and most loops share a routine. One loop is read for
+each routine, the most likely one: float32 if it exists.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _LIKELIEST = ("float32", "float64", "int32", "complex64")
 def kernels_of(
     kind: str, arguments: Mapping[str, Value], texts: Mapping[str, Text], place: Place
 ) -> list[tuple[GeneratedKernel, str]]:
-    """A kernel for each routine, and which of its loops that is.
+    """A kernel per routine, and which of its loops it is.
 
     Args:
-        kind: the function that makes the ufunc.
+        kind: the function that creates the ufunc.
         arguments: of its call, known.
         texts: its preamble and the code before the loop.
         place: of the call.
 
     Raises:
-        ParameterError: CuPy would refuse it.
+        ParameterError: CuPy would reject it.
     """
     name = plain(arguments.get("name"))
     loops = _loops(arguments.get("ops"), arguments.get("routine"))
@@ -53,7 +53,7 @@ def kernels_of(
 
 
 def _loops(ops: Value, routine: Value) -> list[tuple[tuple[str, ...], tuple[str, ...], Value]]:
-    """Types of inputs and outputs of each loop, and its routine; without those of errors."""
+    """Input and output types of each loop, and its routine; loops that raise errors are skipped."""
     found = []
     for one in ops if isinstance(ops, tuple | list) else ():
         kinds, own = (one[0], one[1]) if isinstance(one, tuple) else (one, None)
@@ -89,7 +89,7 @@ def _elementwise(
     texts: Mapping[str, Text],
     place: Place,
 ) -> GeneratedKernel:
-    """Arrays of the loop's own types, each element in a variable of that type."""
+    """Arrays with the loop's own types, each element in a variable of that type."""
     if not isinstance(routine, Text):
         raise ParameterError("a routine of its is no string")
     read = [_parameter(f"in{n}", kind, is_const=True) for n, kind in enumerate(inputs)]

@@ -1,4 +1,4 @@
-"""Where a function's declaration begins and ends, and what its text tells overloads apart by."""
+"""Delimit function declarations, and read what distinguishes overloads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lmemscope.model import Form, KernelDefinition, base_name
 from lmemscope.sources.code import Code
 
 _LONGEST = 1024
-"""Tokens of a parameter list that is looked into."""
+"""Maximum number of tokens in a parameter list that is parsed."""
 
 
 def declared(kernel: KernelDefinition, code: Code, position: int) -> KernelDefinition:
-    """A definition or declaration with its tokens, form and parameters.
+    """A definition or declaration, completed with its tokens, form and parameters.
 
     Args:
-        kernel: what is known of it.
+        kernel: what is known about it.
         code: of the file.
         position: of a token before its name, such as ``__global__``.
     """
@@ -43,7 +43,7 @@ def declared(kernel: KernelDefinition, code: Code, position: int) -> KernelDefin
 def apart(
     some: Sequence[KernelDefinition], others: Sequence[KernelDefinition]
 ) -> Iterator[KernelDefinition]:
-    """Definitions that begin behind others of the same statement, as of macros that hold a body."""
+    """Definitions that begin after others in the same statement, as with macros holding a body."""
     ends: dict[int, list[int]] = {}
     for one in (*some, *others):
         ends.setdefault(one.tokens[0], []).append(one.tokens[2])
@@ -54,13 +54,13 @@ def apart(
 
 
 def head_of(code: Code, first: int, end: int) -> tuple[str, ...]:
-    """The words of a declaration, from its first token up to its body."""
+    """The words in a declaration, from its first token to its body."""
     end = min(end, first + _LONGEST)
     return tuple(code[at].text for at in range(first, end) if code[at].kind == "word")
 
 
 def form_of(code: Code, position: int) -> Form:
-    """Whether the declaration at a token is a template or a specialization of one."""
+    """Whether the declaration at a token is a template or a specialization."""
     first, opened = code.start(position), code.body(position)[0]
     heads = [
         code.next_is(index + 1, ">")
@@ -73,7 +73,7 @@ def form_of(code: Code, position: int) -> Form:
 
 
 def _name_at(name: str, code: Code, position: int, end: int) -> int | None:
-    """Index of the name that stands directly before its parameters or template arguments."""
+    """Index of the name directly before its parameters or template arguments."""
     for index in code.between(name, position, end):
         if code.next_is(index, "("):
             return index
@@ -84,7 +84,7 @@ def _name_at(name: str, code: Code, position: int, end: int) -> int | None:
 
 
 def _scope(code: Code, at: int) -> str:
-    """The namespaces before a name, as of ``void n::k()``."""
+    """The namespaces before a name, as in ``void n::k()``."""
     parts: list[str] = []
     while at >= 2 and code[at - 1].text == "::" and code[at - 2].kind == "word":
         at -= 2

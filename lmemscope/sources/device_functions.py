@@ -1,4 +1,4 @@
-"""Functions of a source that run on the device: their bodies, and which kernels reach them."""
+"""Find a source's device functions: their bodies, and the kernels that reach them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lmemscope.sources.conditions import Branch
 _QUALIFIERS = frozenset(("__global__", "__device__"))
 _STOPS = frozenset((";", "{", "}", "="))
 _FARTHEST = 4096
-"""Tokens of a declaration."""
+"""Maximum number of tokens in a declaration."""
 _MOST = 100_000
-"""Steps from functions to their callers in one file."""
+"""Maximum number of steps from functions to their callers in one file."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFunction:
-    """A function definition: its body's tokens lie between ``begin`` and ``end``.
+    """A function definition; its body's tokens are between ``begin`` and ``end``.
 
     Attributes:
-        name: unqualified; ``operator()`` of a lambda.
+        name: unqualified; ``operator()`` for a lambda.
         is_kernel: whether it is ``__global__``.
         begin, end: indices of its braces.
         parameters: names of its template parameters, in order.
@@ -36,11 +36,11 @@ class DeviceFunction:
 
 
 def closings(code: Code, skipped: frozenset[int]) -> dict[int, int]:
-    """Of each opening brace, the one that closes it.
+    """For each opening brace, the one that closes it.
 
     Args:
         code: of a file.
-        skipped: lines that do not count (`later_alternatives`).
+        skipped: lines to ignore (`later_alternatives`).
     """
     found: dict[int, int] = {}
     opened: list[int] = []
@@ -53,9 +53,9 @@ def closings(code: Code, skipped: frozenset[int]) -> dict[int, int]:
 
 
 def later_alternatives(code: Code, conditions: Sequence[Branch]) -> frozenset[int]:
-    """Lines of the branches that are alternatives of an earlier one that holds code.
+    """Lines of branches that are alternatives to an earlier branch containing code.
 
-    Alternatives may each open a brace that is closed once behind them: one of them counts.
+    Alternatives may each open a brace that is closed once after them: only one of them counts.
     """
     chosen: dict[int, Branch] = {}
     lines = sorted({token.line for token in code.tokens})
@@ -65,7 +65,7 @@ def later_alternatives(code: Code, conditions: Sequence[Branch]) -> frozenset[in
         first = bisect_right(lines, one.first)
         holds = first < len(lines) and lines[first] < one.last
         if holds and chosen.setdefault(one.group, one) is not one:
-            # Of branches within each other, the outer one comes first.
+            # Of nested branches, the outer one comes first.
             begin = max(first, behind)
             behind = max(behind, bisect_right(lines, one.last - 1))
             skipped.update(lines[begin:behind])
@@ -73,7 +73,7 @@ def later_alternatives(code: Code, conditions: Sequence[Branch]) -> frozenset[in
 
 
 def device_functions(code: Code, closing: Mapping[int, int]) -> Iterator[DeviceFunction]:
-    """Functions with a body whose declaration says that they run on the device, in order."""
+    """Functions with a body that are declared to run on the device, in order."""
     seen: set[int] = set()
     for position, token in enumerate(code.tokens):
         if token.text not in _QUALIFIERS:
@@ -92,7 +92,7 @@ def device_functions(code: Code, closing: Mapping[int, int]) -> Iterator[DeviceF
 
 
 def _parameters(code: Code, position: int) -> Iterator[str]:
-    """Names of the template parameters of the declaration that holds a token."""
+    """Names of the template parameters of the declaration that contains a token."""
     at = position
     while at > 0 and position - at < _FARTHEST and code[at - 1].text not in (";", "{", "}"):
         at -= 1
@@ -106,11 +106,11 @@ def _parameters(code: Code, position: int) -> Iterator[str]:
 
 
 class Reaching:
-    """Which kernels reach a function, by the names that bodies hold.
+    """Determines which kernels reach a function, by names in function bodies.
 
     Args:
         code: of a file.
-        functions: of it.
+        functions: of that file.
     """
 
     def __init__(self, code: Code, functions: Sequence[DeviceFunction]) -> None:
@@ -131,7 +131,7 @@ class Reaching:
                 self._callers.setdefault(token.text, {})[opened[-1]] = None
 
     def kernels(self, wanted: DeviceFunction) -> tuple[str, ...]:
-        """Names, in the order of their definitions; the function's own, where it is one."""
+        """Kernel names in definition order; the function's own if it is a kernel."""
         if wanted.is_kernel:
             return (wanted.name,)
         if wanted.name not in self._known:

@@ -1,7 +1,7 @@
-"""Directives of a text that name headers or define macros, as compilers find them.
+"""Find preprocessor directives that include headers or define macros, as compilers do.
 
-A directive may begin behind comments, go on over spliced lines, and be spelled by trigraphs. The
-text is read in each way that some compiler or dialect reads it.
+A directive may follow comments, span continued lines, and be spelled with trigraphs. The text is
+read in each way that some compiler or dialect reads it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DEFINING_WORD = re.compile(rb"define\b")
 _CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
 _SPACE = re.compile(BLANKS)
 _BEFORE = b" \t\v\f\0\xef\xbb\xbf"
-"""What may stand before a directive on its line, comments aside: blanks, and UTF-8's mark."""
+"""What may precede a directive on its line besides comments: blanks, and the UTF-8 mark."""
 
 _TRIGRAPHS = dict(zip(b"=/'()!<>-", b"#\\^[]|{}~", strict=True))
 _TRIGRAPH = re.compile(rb"\?\?([=/'()!<>-])")
@@ -26,10 +26,10 @@ _LOOSE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*\n")
 
 
 def readings(data: bytes) -> Iterator[bytes]:
-    """A text as compilers read it, its spliced lines joined: in each way that one of them may.
+    """A text as compilers read it, with continued lines joined: each possible reading.
 
-    Trigraphs, and blanks between a backslash and its newline, mean something to some compilers and
-    in some dialects only.
+    Trigraphs, and blanks between a backslash and its newline, matter only to some compilers and
+    dialects.
     """
     joined = data
     if b"\\\n" in data or b"\\\r" in data:
@@ -45,7 +45,7 @@ def readings(data: bytes) -> Iterator[bytes]:
 
 
 def headers_named(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """Where a header should be named, and the word that should name it: a directive's has to."""
+    """Positions where a header name is expected, and the word that introduces it."""
     yield from _directives(text, _HASH, _WORD)
     if b"__has_" in text:
         skip = Skip(text)
@@ -56,14 +56,14 @@ def headers_named(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def defines_in(text: bytes) -> Iterator[int]:
-    """Where a ``#define`` goes on behind its word."""
+    """Positions after the word ``#define``."""
     return (at for at, _ in _directives(text, _DEFINING_HASH, _DEFINING_WORD))
 
 
 def _directives(
     text: bytes, hashes: re.Pattern[bytes], words: re.Pattern[bytes]
 ) -> Iterator[tuple[int, bytes]]:
-    """Where directives of these words go on behind their word, and the word."""
+    """Positions after these words of directives, and the word."""
     skip, begins_line = Skip(text), _LineBegins(text)
     for found in hashes.finditer(text):
         word = words.match(text, skip(found.end()))
@@ -72,9 +72,9 @@ def _directives(
 
 
 class _LineBegins:
-    """Whether only blanks and comments, which may have begun on earlier lines, stand before.
+    """Whether only blanks and comments (possibly begun on earlier lines) precede a position.
 
-    Asked of positions in their order, so that nothing is looked at twice.
+    Positions must be queried in order, so that nothing is scanned twice.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -84,7 +84,7 @@ class _LineBegins:
 
     def __call__(self, at: int) -> bool:
         between = self._text[self._seen : at]
-        # One byte back: the two of a comment's end may have been seen apart.
+        # One byte back: a comment's two end characters may have been seen separately.
         closed = self._text.rfind(b"*/", max(self._seen - 1, 0), at)
         begin = max(between.rfind(b"\n") + 1, between.rfind(b"\r") + 1)
         begin = max(begin, closed + 2 - self._seen if closed >= 0 else 0)
@@ -94,14 +94,14 @@ class _LineBegins:
 
 
 class Skip:
-    """Skips blanks and comments; what has been searched for a comment's end is not again."""
+    """Skips blanks and comments; text searched for a comment's end is not searched again."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._from, self._end = 0, -1
 
     def __call__(self, at: int) -> int:
-        """The position of what follows; of an opened comment, if it does not end."""
+        """The position of what follows, or of an unterminated comment."""
         text = self._text
         while True:
             blank = _SPACE.match(text, at)

@@ -1,4 +1,4 @@
-"""Edits made to a text, those of what another one moves or repeats included."""
+"""Apply edits to a text, including edits within text that another edit moves or repeats."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from lmemscope.model import Edit
 
 
 def patched(data: bytes, edits: Iterable[Edit], start: int = 0) -> bytes:
-    """A file's bytes, or a part of them, with edits made.
+    """A file's bytes, or a part of them, with edits applied.
 
-    An edit of bytes that another one's text keeps is made in that text, wherever it has them.
+    If another edit's text keeps the edited bytes, the edit is applied there, wherever they occur.
 
     Args:
         data: the bytes.
         edits: of the file.
-        start: where in the file the bytes begin.
+        start: position of the bytes in the file.
 
     Raises:
-        ValueError: two of them overlap, or one lies outside.
+        ValueError: two edits overlap, or one is outside.
     """
     parts, at = [], start
     for edit in _side_by_side(edits):
@@ -31,7 +31,7 @@ def patched(data: bytes, edits: Iterable[Edit], start: int = 0) -> bytes:
 
 
 def by_file(edits: Iterable[Edit]) -> Mapping[str, tuple[Edit, ...]]:
-    """Edits by the file that they are of."""
+    """Edits grouped by file."""
     found: dict[str, list[Edit]] = defaultdict(list)
     for edit in edits:
         found[edit.file].append(edit)
@@ -49,14 +49,14 @@ def overlap(edits: Iterable[Edit]) -> bool:
 
 
 def _side_by_side(edits: Iterable[Edit]) -> list[Edit]:
-    """Edits of one file in order, with those within another one made in its text.
+    """A file's edits in order, with nested ones applied to the text of the outer one.
 
     Raises:
-        ValueError: two of them overlap.
+        ValueError: two edits overlap.
     """
     every = [*edits]
     begun = {edit.start for edit in every if edit.counts != "head"}
-    # What is inserted before a text stands outside of what replaces it.
+    # An insertion before a text is outside the edit that replaces the text.
     order = sorted(
         (edit for edit in every if edit.counts != "head" or edit.start not in begun),
         key=lambda edit: (edit.start, edit.end > edit.start, -edit.end, edit.text),
@@ -73,7 +73,7 @@ def _side_by_side(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def _with_inner(edit: Edit, inner: Sequence[Edit]) -> Edit:
-    """An edit with others made in what its text keeps."""
+    """An edit, with others applied in the text that it keeps."""
     if not inner:
         return edit
     left = {*inner}

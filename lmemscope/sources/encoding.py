@@ -1,9 +1,9 @@
-"""Source files that are not UTF-8: as compilers take them, and as people read them.
+"""Decode source files that are not UTF-8, for compilers and for display.
 
-Compilers take bytes: those above 127 may stand in comments and literals, whatever they mean. So
-the text that is compiled keeps them, as lone surrogates (PEP 383), and only what is shown is
-decoded as Latin-1, which has a character for every byte. Lines are those that compilers count: a
-form feed, or Latin-1's 0x85, ends none.
+Compilers process bytes: those above 127 may occur in comments and literals, whatever they mean. The
+compiled text therefore keeps them as lone surrogates (PEP 383), and only displayed text is decoded
+as Latin-1, which has a character for every byte. Lines are counted as compilers do: a form feed, or
+Latin-1's 0x85, does not end one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDE = (
 
 
 _OF_ONE_BYTE = re.compile(r"ascii|iso8859-\d+|cp125\d|koi8-[ru]")
-"""Codecs, by Python's names, in which each byte is a character, and ASCII's are their own."""
+"""Single-byte codecs that extend ASCII, by Python's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Decoded:
 
 
 def decoded(data: bytes) -> Decoded:
-    """The text of a source file, such that `encoded` gives its bytes again."""
+    """The text of a source file; `encoded` restores its bytes."""
     body = data.removeprefix(codecs.BOM_UTF8)
     try:
         return Decoded(body.decode("utf-8"), None)
@@ -52,9 +52,9 @@ def decoded(data: bytes) -> Decoded:
 
 
 def python_encoding(data: bytes) -> str | None:
-    """The encoding that a Python file declares (PEP 263), by Python's name; ``utf-8`` without one.
+    """The encoding declared by a Python file (PEP 263), by Python's name; default ``utf-8``.
 
-    None where in that encoding other bytes than ASCII's may be code, and where there is no such.
+    None for an unknown encoding, and for one in which bytes other than ASCII may be code.
     """
     if b"coding" not in data:
         return "utf-8"
@@ -69,10 +69,10 @@ def python_encoding(data: bytes) -> str | None:
 
 
 def decoded_python(data: bytes) -> str:
-    """The text of a Python file without a byte order mark, every kind of line end as one newline.
+    """The text of a Python file without a byte order mark, with all line ends as newlines.
 
     Raises:
-        ValueError: it is not in the encoding that it declares, or that is not read.
+        ValueError: it is not in its declared encoding, or that is not supported.
     """
     name = python_encoding(data)
     if name is None:
@@ -81,17 +81,17 @@ def decoded_python(data: bytes) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a text that `decoded` gave."""
+    """The bytes of a text returned by `decoded`."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def readable(text: str) -> str:
-    """A text that `decoded` gave, for people: as Latin-1 where it is not UTF-8."""
+    """A text returned by `decoded` for display: as Latin-1 if it is not UTF-8."""
     return text if is_encodable(text) else encoded(text).decode("latin-1")
 
 
 def is_encodable(text: str) -> bool:
-    """Whether a text is plain Unicode: no byte of it is a lone surrogate."""
+    """Whether a text is valid Unicode, without lone surrogates."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -100,12 +100,12 @@ def is_encodable(text: str) -> bool:
 
 
 def wide_encoding(data: bytes) -> str | None:
-    """Name of an encoding of more than a byte per character, by its byte order mark, or None."""
+    """Name of a multi-byte encoding, by its byte order mark, or None."""
     return next((name for mark, name in _WIDE if data.startswith(mark)), None)
 
 
 def shown_lines(data: bytes) -> list[str]:
-    """Lines of a source file for people, without line ends, numbered as compilers do."""
+    """Lines of a source file for display, without line ends, numbered as compilers do."""
     body = data.removeprefix(codecs.BOM_UTF8)
     try:
         text = body.decode("utf-8")

@@ -1,4 +1,4 @@
-"""Function definitions of a source that are not seen to be kernels, but may be."""
+"""Find function definitions that are not known to be kernels, but may be."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from lmemscope.sources.tokens import KernelMacro
 
 _CLASS_KEYS = frozenset(("class", "struct", "union", "enum"))
 _DEEPEST = 200
-"""Namespaces within each other; compilers take fewer."""
+"""Maximum nesting of namespaces; compilers accept fewer."""
 _STATEMENTS = frozenset(("if", "for", "while", "switch", "catch"))
 
 
 def other_functions(code: Code, macros: dict[str, KernelMacro]) -> Iterator[KernelDefinition]:
-    """Definitions of functions, other than members, that are not seen to be kernels.
+    """Definitions of functions, except members, that are not known to be kernels.
 
-    A macro that makes one a kernel may be a header's, and what a macro with arguments makes of
-    its arguments is not known where the name is pasted.
+    A header's macro may turn one into a kernel, and a macro that pastes names may do anything with
+    its arguments.
     """
     tokens = code.tokens
     start = position = 0
@@ -46,7 +46,7 @@ def other_functions(code: Code, macros: dict[str, KernelMacro]) -> Iterator[Kern
             words = {one.text for one in tokens[start:position]}
             name = _function_name(code, start, position, words)
             closing = code.closing(position)
-            # Branches of an #if that each open a brace leave one that seems to hold the rest.
+            # If branches of an #if each open a brace, one seems to contain the rest of the file.
             sound = not code.holds_kernel(position, closing)
             if name is not None and "__global__" not in words:
                 end = tokens[closing].line if sound else token.line
@@ -59,19 +59,19 @@ def other_functions(code: Code, macros: dict[str, KernelMacro]) -> Iterator[Kern
                 namespaces.append((closing, _namespace_name(code, start, position)))
             if sound and not scope:
                 position = closing
-            # After an initialiser, as of `int a[] = {1}, b;`, the semicolon comes soon.
+            # After an initialiser, as in `int a[] = {1}, b;`, the semicolon follows soon.
             start = position + 1
         position += 1
 
 
 def _namespace_name(code: Code, start: int, end: int) -> str:
-    """What stands between ``namespace`` and the brace that opens it."""
+    """The text between ``namespace`` and its opening brace."""
     words = [code[index].text for index in range(start, end)]
     return "".join(words[words.index("namespace") + 1 :])
 
 
 def _function_name(code: Code, start: int, end: int, words: set[str]) -> str | None:
-    """The function that the tokens up to a brace declare; None where they declare none."""
+    """The function declared by the tokens before a brace; None if they declare none."""
     if "namespace" in words:
         return None
     name, position = None, start

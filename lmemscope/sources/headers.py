@@ -1,7 +1,7 @@
-"""The user's headers that a source includes, and what each says of kernels.
+"""Read the user's headers that a source includes, for kernels and comments.
 
-Kernels and ``// lmemscope:`` comments may stand in a header; they count wherever it is included.
-Headers of the toolkit and of the system are not looked into.
+Kernels and ``// lmemscope:`` comments may be in a header; they count wherever it is included.
+Headers of the toolkit and the system are not read.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from lmemscope.sources.unlike import asked_of_nvcc
 from lmemscope.sources.unlike_macros import pasted_name
 
 _SIGNS = (b"__global__", b"lmemscope", b".entry")
-"""One of these stands in every header that is of interest; most hold neither."""
+"""Every relevant header contains one of these; most contain none."""
 
 
 def with_headers(source: CudaSource, path: str, options: CompileOptions) -> CudaSource:
-    """A source with those of its headers that define kernels or hold comments of ours, in order.
+    """A source with those of its headers that define kernels or contain our comments, in order.
 
-    And with what of them nvcc may answer otherwise than NVRTC.
+    Also records what in them nvcc may treat differently from NVRTC.
 
     Args:
-        source: what its own text says.
-        path: of it, absolute.
-        options: that it is compiled with.
+        source: read from its own text.
+        path: its absolute path.
+        options: its compile options.
 
     Raises:
         UnreadableFileError: an include names a pipe, a socket or a device.
@@ -54,21 +54,21 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
 
 
 def name_that_decides(path: str, options: CompileOptions) -> str | None:
-    """What of a source or its headers the name of a file may decide (`own_name`), or None.
+    """What in a source or its headers may depend on a file's name (`own_name`), or None.
 
     Args:
-        path: of the source, absolute.
-        options: that it is compiled with.
+        path: absolute path of the source.
+        options: its compile options.
     """
     try:
         return _decides(closure(path, options))
     except OSError:
-        return None  # Compiling meets it too, and says so.
+        return None  # Compiling will fail on it too, with a message.
 
 
 @functools.lru_cache(maxsize=16)
 def _decides(read: Closure) -> str | None:
-    """The same of what a compilation reads: units of other architectures read the same."""
+    """As above, for what a compilation reads: units for other architectures read the same."""
     uses = [use for file in read.files if (use := _name_use(file)) is not None]
     pieces, asks = in_pieces(uses), any(use.asks for use in uses)
     if not pieces and not asks:
@@ -112,7 +112,7 @@ def _header(path: str) -> HeaderSource | None:
 
 @cached_while_unchanged(4096)
 def _read(path: str) -> HeaderSource | None:
-    """What a header says."""
+    """The facts read from a header."""
     data = read_beside(path)
     lowered = data.lower()
     if not any(sign in lowered for sign in _SIGNS):

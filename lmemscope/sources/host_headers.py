@@ -1,4 +1,4 @@
-"""Headers that NVRTC cannot open: for want of one it refuses a source that is sure to read it."""
+"""Predict when NVRTC must reject a source because it includes a host header."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ HOST_HEADERS = frozenset(
     "time.h tuple type_traits typeinfo unistd.h unordered_map unordered_set utility valarray "
     "variant vector".split()
 )
-"""Of the C and C++ libraries and of the system; NVRTC 13.5 opens none of them without a directory
-that holds it (``tests/unit/sources/test_host_headers.py`` asks the one that is installed)."""
+"""Headers of the C and C++ libraries and the system that NVRTC 13.5 cannot open without an include
+directory (``tests/unit/sources/test_host_headers.py`` queries the installed one)."""
 
 
 def refused_for(
     source: CudaSource, path: str, options: CompileOptions, header_dirs: Sequence[str]
 ) -> str | None:
-    """A header for want of which NVRTC is sure to refuse a file, or None where none is known.
+    """A missing header because of which NVRTC is sure to reject a file, or None if unknown.
 
     Args:
-        source: what its own text says.
-        path: of it, absolute.
-        options: that it is compiled with.
-        header_dirs: of the toolkit, which NVRTC searches too.
+        source: read from its own text.
+        path: its absolute path.
+        options: its compile options.
+        header_dirs: the toolkit's, which NVRTC searches too.
     """
     if options.nvrtc_args:
-        # They may name directories, or define what a condition asks for.
+        # They may name directories, or define what a condition tests.
         return None
     searched = (os.path.dirname(path), *options.include_dirs, *header_dirs)
     for name in source.always_included:

@@ -1,9 +1,9 @@
-"""Names that the headers before a source declare for nvcc, and for NVRTC not or otherwise.
+"""Names declared by the headers that nvcc reads before a source, but differently by NVRTC.
 
-nvcc reads headers of its host compiler, of the C library and of the CUDA runtime before a source.
-What a source makes of a name that only they declare, by a lookup that may fail, is not known to
-NVRTC. Measured with nvcc and NVRTC 13.5, GCC 12.2 and glibc 2.36
-(`tests/toolchain/test_host_names.py` asks those installed).
+nvcc reads headers of its host compiler, the C library and the CUDA runtime first. If a source looks
+up a name that only they declare, in a way that may fail, NVRTC cannot tell the result. Measured
+with nvcc and NVRTC 13.5, GCC 12.2 and glibc 2.36 (`tests/toolchain/test_host_names.py` queries the
+installed ones).
 """
 
 from __future__ import annotations
@@ -83,30 +83,31 @@ _OF_HOST = (
     "vprintf vscanf vsnprintf vsprintf vsscanf wcstombs wctomb y0l y1l ynl"
 )
 HOST_NAMES = frozenset(name.encode() for name in _OF_HOST.split())
-"""Functions, types and objects in the global namespace that only nvcc's headers declare."""
+"""Global functions, types and objects that only nvcc's headers declare."""
 
 HOST_FAMILIES = re.compile(
     rb"[a-z0-9]{2,12}f(?:32|64)x?(?:_[lr])?$|fm(?:ax|in)imum\w*$|cuda[A-Z]\w*$"
 )
-"""Mathematics on the C library's own types, and the CUDA runtime: NVRTC declares some of it."""
+"""Mathematical functions on the C library's own types, and the CUDA runtime; NVRTC declares some.
+"""
 
 OTHER_RESULTS = frozenset(
     b"atan2 fdim fma fmax fmin fmod hypot isfinite isinf isnan nextafter pow remainder remquo "
     b"signbit".split()
 )
-"""Functions that both declare and that have another result for some arguments: for NVRTC ``fmod``
-of a ``float`` and an ``int`` is a ``float``."""
+"""Functions that both declare, but whose result type differs for some arguments: for NVRTC,
+``fmod`` of a ``float`` and an ``int`` is a ``float``."""
 
 OTHER_OVERLOADS = frozenset(
     b"abs acos acosh asin asinh atan atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 "
     b"fabs floor frexp ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround "
     b"nearbyint rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc".split()
 )
-"""Functions that both declare, of which NVRTC refuses some arguments that nvcc takes, such as
-``sqrt`` of an ``int``: a source can ask whether a call is possible."""
+"""Functions that both declare, but for which NVRTC rejects some arguments that nvcc accepts, such
+as ``sqrt`` of an ``int``: a source can test whether a call is valid."""
 
 OTHER_INTEGERS = re.compile(rb"u?int(?:64|_least64|_fast(?:16|32|64)|max|ptr)_t")
-"""Types that toolkit headers take from the C library for nvcc alone: ``long`` is not ``long long``,
+"""Types that toolkit headers take from the C library only for nvcc: ``long`` is not ``long long``,
 though both have 64 bits."""
 
 SAME_BUILTINS = frozenset(
@@ -114,7 +115,7 @@ SAME_BUILTINS = frozenset(
     b"__builtin_unreachable __is_base_of __is_class __is_convertible_to __is_empty __is_enum "
     b"__is_pod __is_polymorphic __is_trivially_copyable __is_union".split()
 )
-"""Functions and questions of the front end that both answer alike."""
+"""Built-in functions and queries that both answer identically."""
 
 DIRECTIVES = frozenset(
     b"if ifdef ifndef elif else endif define undef include pragma error warning line".split()
@@ -122,4 +123,4 @@ DIRECTIVES = frozenset(
 """Directives that both obey."""
 
 ASKING = frozenset(b"std decltype requires typeid __typeof__ typeof".split())
-"""Words by which a source reaches such names, or asks what a lookup finds."""
+"""Words by which a source refers to such names, or tests what a lookup finds."""

@@ -1,11 +1,11 @@
-"""Which options of a host compiler change what a source's preprocessing gives.
+"""Classify host compiler options by their effect on preprocessing.
 
-nvcc preprocesses device code by its host compiler, with that compiler's options; NVRTC has none of
-them. `PASSED` and `PASSED_ALIKE` are allow-lists of what nvcc may be given: nothing of them runs a
-program, loads a library, or reads or writes a file. `DROPPED` is an allow-list too. The names of
-``-f`` options in it are those of GCC 12.2 that change neither a macro, nor how a text is read, nor
-where headers are looked for. What is in no list may do anything.
-``tests/toolchain/test_host_options.py`` asks the installed compiler for its macros.
+nvcc preprocesses device code with its host compiler and that compiler's options; NVRTC has none of
+them. `PASSED` and `PASSED_ALIKE` are allow-lists of what may be passed to nvcc: nothing in them
+runs a program, loads a library, or reads or writes a file. `DROPPED` is an allow-list too: its
+``-f`` options are those of GCC 12.2 that affect no macro, no reading of text, and no header search.
+An unlisted option may do anything. ``tests/toolchain/test_host_options.py`` asks the installed
+compiler for its macros.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PASSED_ALIKE = re.compile(
     r"|-m(?:sse|avx|amx|fma|f16c|bmi|lzcnt|popcnt|aes|pclmul|sha|movbe|adx|rdrnd|gfni|vaes|cx16)"
     r"[\w.-]*"
 )
-"""Passed on; they change macros, but none that NVRTC and nvcc have in common."""
+"""Passed on; they affect macros, but none that NVRTC and nvcc share."""
 
 PASSED = re.compile(
     r"-f(?:no-)?(?:exceptions|rtti|threadsafe-statics|sized-deallocation|aligned-new|signed-char"
@@ -38,7 +38,7 @@ PASSED = re.compile(
     r"|new-inheriting-ctors|extended-identifiers)"
     r"|-f(?:freestanding|no-hosted|concepts-ts|abi-version=\d+|aligned-new=\d+)|-ansi|-trigraphs"
 )
-"""Passed on; they change macros that NVRTC has too, or how text is read. So nvcc decides."""
+"""Passed on; they affect macros that NVRTC has too, or how text is read. Therefore nvcc decides."""
 
 _WITHOUT_EFFECT: Mapping[str, str] = {
     "": "access-control aggressive-loop-optimizations align-functions align-jumps align-labels "
@@ -132,7 +132,7 @@ _OF_CLANG = (
     "slp-vectorize standalone-debug unique-basic-block-section-names unique-section-names "
     "vectorize"
 )
-"""Names of its documentation ("Clang command line argument reference")."""
+"""Options from Clang's documentation ("Clang command line argument reference")."""
 
 
 def _either(names: Iterable[str]) -> str:
@@ -142,7 +142,7 @@ def _either(names: Iterable[str]) -> str:
 NAMES = tuple(
     f"{prefix}{rest}" for prefix, words in _WITHOUT_EFFECT.items() for rest in words.split()
 )
-"""Options of GCC, without their ``-f`` or ``-fno-``, that leave macros, texts and headers alone."""
+"""GCC options, without ``-f`` or ``-fno-``, that do not affect macros, text or headers."""
 DROPPED = re.compile(
     r"-W\S*|-[lL]\S*|-g(?!cc)[\w+=,.-]*|-[cwvrSEQsp]|-M[DFGMPQT]*|-m(?:64|(?:no-)?red-zone)"
     r"|-p(?:g|ie|ipe)|-(?:static|shared|save-temps|dump|quiet)\S*|-rdynamic|--coverage"
@@ -151,29 +151,30 @@ DROPPED = re.compile(
     rf"|-f(?:no-)?(?:{_either((*NAMES, *_OF_CLANG.split()))})"
     rf"|-f(?:{_either(_ALONE.split())})|-f(?:template-depth-\d+|(?:{_either(_VALUED.split())})=\S*)"
 )
-"""Dropped without a word, unless they are passed on: they change no macro, no header's place and no
-text. A warning, a diagnostic, a dump and debug information never do, of whatever name."""
+"""Dropped silently unless passed on: they affect no macro, no header search and no text. Warnings,
+diagnostics, dumps and debug information never do, whatever their names."""
 
 _TRANSLATED = re.compile(r"-[IDU]\S*|-i(?:system|quote|dirafter|nclude|macros)\S*")
 _DIALECT = re.compile(r"-std=(?:c|gnu)\+\+(\w+)")
 _DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
 _USUAL_DIALECT = "c++17"
-"""Of nvcc and NVRTC, without an option."""
+"""Default dialect of nvcc and NVRTC."""
 
 
 def unshared(words: Iterable[str], std: str | None) -> str | None:
-    """The first of a host compiler's words with which NVRTC may read a source otherwise.
+    """The first host compiler word that may make NVRTC read a source differently.
 
     Args:
-        words: as nvcc hands them on; values of options that are words of their own included.
-        std: the dialect that nvcc is asked for, or None.
+        words: as nvcc passes them on, including values that are separate words.
+        std: the dialect requested from nvcc, or None.
     """
     known = (PASSED_ALIKE, DROPPED, _TRANSLATED)
     year = _year(f"-std={std or _USUAL_DIALECT}")
     for word in words:
         if not word.startswith("-") or any(one.fullmatch(word) for one in known):
             continue
-        # GNU's dialect of the same year adds macros that NVRTC has not; the texts tell.
+        # GNU's dialect of the same year adds macros that NVRTC lacks; the texts show whether they
+        # matter.
         if _year(word) is None or _year(word) != year:
             return word
     return None

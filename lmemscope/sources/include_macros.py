@@ -1,11 +1,11 @@
-"""What ``#include MACRO`` may name: macros, followed through one another.
+"""Resolve ``#include MACRO``: follow macros to the headers they may name.
 
-Those without parameters stand for a header or for another macro, those with one for a header whose
-name holds it, as CUTLASS's ``CUDA_STD_HEADER(cassert)``.
+Macros without parameters stand for a header or another macro; those with one parameter, for a
+header whose name contains it, as in CUTLASS's ``CUDA_STD_HEADER(cassert)``.
 
-Every definition counts, wherever it stands and whether it is taken back: which of them holds where
-only a preprocessor knows. So a use reaches meanings as they become known, in any order, and each
-pair of the two is looked at once.
+Every definition counts, wherever it is and even if it is undefined again: only a preprocessor knows
+which one applies. A use therefore receives meanings as they become known, in any order, and each
+pair of use and meaning is processed once.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from dataclasses import dataclass, field
 from lmemscope.files import UnreadableFileError
 
 MOST = 100_000
-"""Steps from uses to meanings in one compilation. Projects choose among a handful of headers, and
-Boost's iterations among hundreds."""
+"""Maximum number of steps from uses to meanings in a compilation. Projects choose among a handful
+of headers, and Boost's iterations among hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderPattern:
-    """A header in angle brackets, named by a macro's one argument.
+    """A header in angle brackets, named through a macro's single argument.
 
     Attributes:
-        parts: of its name, between which the argument stands.
+        parts: of its name, with the argument between them.
     """
 
     parts: tuple[str, ...]
 
 
 Meaning = tuple[str, bool] | bytes | HeaderPattern | None
-"""What a macro stands for: a header, and whether that is quoted; another macro; a pattern; or None
+"""What a macro stands for: a header, and whether it is quoted; another macro; a pattern; or None
 for anything else."""
 
 Header = tuple[str, bool, bool]
-"""A header's name, whether it is quoted, and whether each file of that name may be meant."""
+"""A header's name, whether it is quoted, and whether every file of that name may be meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Use:
     """An include that names a macro.
 
     Attributes:
-        file: with the include.
-        macro: that it names, with a parenthesis behind it where it is given an argument.
-        every: whether each file of a header's name may be meant.
+        file: that contains the include.
+        macro: its name, followed by a parenthesis if it has an argument.
+        every: whether every file with the header's name may be meant.
         argument: of the macro.
     """
 
@@ -59,7 +59,7 @@ class Use:
 
 @dataclass(slots=True)
 class HeaderMacros:
-    """Uses and definitions, as they are met; `new` gives what has come of them."""
+    """Uses and definitions, in any order; `new` returns the headers found so far."""
 
     _known: dict[bytes, dict[Meaning, None]] = field(default_factory=dict)
     _reached: dict[bytes, dict[Use, None]] = field(default_factory=dict)
@@ -68,26 +68,26 @@ class HeaderMacros:
     _is_open: bool = False
 
     def define(self, macro: bytes, meaning: Meaning) -> None:
-        """Learn what a macro may stand for."""
+        """Add a possible meaning of a macro."""
         meanings = self._known.setdefault(macro, {})
         if meaning not in meanings:
             meanings[meaning] = None
             self._pending += [(use, meaning) for use in self._reached.get(macro, ())]
 
     def use(self, use: Use) -> None:
-        """Learn of an include."""
+        """Add an include."""
         self._pending.append((use, use.macro))
 
     @property
     def is_open(self) -> bool:
-        """Whether a use has reached a macro without a definition, or one that is not followed."""
+        """Whether a use reached a macro without a known definition, or one that is not followed."""
         return self._is_open or any(not self._known.get(macro) for macro in self._reached)
 
     def new(self) -> Iterator[tuple[str, Header]]:
-        """Files, and headers that includes in them may name; those that were not given before.
+        """Files, and headers that their includes may name, without those already returned.
 
         Raises:
-            UnreadableFileError: they are too many to follow.
+            UnreadableFileError: there are too many to follow.
         """
         while self._pending:
             use, meaning = self._pending.pop()

@@ -1,9 +1,10 @@
-"""Which of the user's files a compilation reads: the closure of its ``#include`` lines.
+"""Determine which of the user's files a compilation reads: the closure of its includes.
 
-Read from the text, not asked of a compiler, because the answer is wanted before one is loaded: it
-keys the cache and says what has to travel to another machine. So it errs to one side: every branch
-of every ``#if`` counts as taken, and a name is looked up afresh each time, so that a header that
-appears in front of another is noticed. What the toolkit brings is left to its version.
+The files are read as text, not by a compiler, because the result is needed before one is loaded: it
+is part of the cache key, and lists the files to send to another machine. It therefore errs on the
+safe side: every branch of every ``#if`` counts as taken, and names are looked up anew each time, so
+that a header that now shadows another is noticed. Toolkit headers are identified by the toolkit's
+version instead.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ ARCH_LIST = "__CUDA_ARCH_LIST__"
 """The macro that lists all architectures that a source is compiled for at once."""
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
-"""Where host compilers look by default; what is found there is not looked into further."""
+"""Default header directories of host compilers; headers found there are not searched further."""
 
 _NAMES_LIST = re.compile(rb"(?<![\w$])(?:(?:__CUDA_)?ARCH)?_?LIST__(?![\w$])")
-"""That macro, or its end where others put it together."""
+"""That macro, or its suffix, from which macros may assemble it."""
 _MACRO = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _NO_PARAMETERS = re.compile(rb"\(" + BLANKS + rb"\)")
 _NAME = re.compile(rb'"([^"\n]+)"|<([^>\n]+)>')
@@ -49,20 +50,20 @@ _ENDS_LINE = re.compile(rb"[ \t]*(?:[\r\n]|//|/\*|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """What a compilation reads.
+    """The files that a compilation reads.
 
     Attributes:
         files: absolute paths of the user's files, the source first, then in order of discovery.
         system: absolute paths found in `SYSTEM_DIRS`, or in a toolkit that a build names.
-        missing: names found nowhere: the toolkit's headers, and those that are not there.
+        missing: names found nowhere: toolkit headers, and nonexistent ones.
         angled: names of headers in angle brackets, found or not.
-        computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
-            `include_macros` follows is read, whichever definition holds, and is all there is if
-            each is a header named by the macro's argument. Or a text says when it is compiled, or
-            may put such a question together by ``##``.
-        crossed: directories that names of headers go back from by ``..``, whether they exist or
-            not: only through one that exists is anything found.
-        texts: absolute paths of those of the files that could be read, in the order of reading.
+        computed: whether there may be more: an ``#include`` or ``__has_include`` names a macro.
+            What `include_macros` can follow is read, whichever definition applies, and is complete
+            if each is a header named by the macro's argument. Also set if a text uses its
+            compilation time, or may assemble such a question with ``##``.
+        crossed: directories that header names leave with ``..``, whether they exist or not: a file
+            is found only through an existing one.
+        texts: absolute paths of the files that could be read, in reading order.
         digests: of the bytes of each of them.
         uses: of macros in the options, and in each of the texts.
     """
@@ -80,13 +81,13 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class _Included:
-    """Which headers a file names.
+    """The headers that a file names.
 
     Attributes:
         digest: of its bytes.
-        names: of headers, whether quoted, and whether each file of that name may be meant.
-        macros: in the place of a header's name, with the file's name still to be set.
-        computed: as in `Closure`, macros that are given an argument aside.
+        names: of headers, whether quoted, and whether every file of that name may be meant.
+        macros: used instead of a header's name; the file's name is set later.
+        computed: as in `Closure`, without macros that have an argument.
     """
 
     digest: str
@@ -97,7 +98,7 @@ class _Included:
 
 @functools.cache
 def holds_toolkit(directory: str) -> bool:
-    """Whether a directory is one of a CUDA toolkit's own: the runtime's headers, or CCCL's."""
+    """Whether a directory belongs to a CUDA toolkit: the runtime's headers, or CCCL's."""
     candidates = (directory, os.path.dirname(directory.rstrip(os.sep)))
     below = candidates if os.path.basename(directory.rstrip(os.sep)) == "cccl" else candidates[:1]
     return any(os.path.isfile(os.path.join(path, "cuda_runtime.h")) for path in below)
@@ -108,15 +109,14 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
 
     Args:
         path: absolute path of the source.
-        options: their include directories are searched, and directories and files that the
-            arguments passed through to the compilers name.
-        beside: the directory in which quoted headers of the source are looked up first; None for
-            its own.
+        options: searched for include directories, including those in pass-through arguments, and
+            for files that these name.
+        beside: directory where the source's quoted headers are looked up first; None for its own.
 
     Raises:
         UnreadableFileError: an include names a pipe, a socket or a device, or a macro that may
-            stand for more headers than anybody would follow.
-        OSError: the source itself cannot be read; included files that cannot are ``missing``.
+            stand for too many headers.
+        OSError: the source cannot be read; unreadable included files are ``missing``.
     """
     arguments = arguments_of(options)
     directories = (*options.include_dirs, *arguments.directories)
@@ -185,7 +185,7 @@ def closure(path: str, options: CompileOptions, *, beside: str | None = None) ->
                 names_macros = True
                 macros.use(replace(one, file=file))
         if names_macros:
-            # Last, and again with what they bring: any file that is read may define one.
+            # Last, and again for each new file: any file that is read may define one.
             if learnt == 0:
                 for macro, meaning in _header_macros(defines):
                     macros.define(macro, meaning)
@@ -244,12 +244,12 @@ def user_files(path: str) -> tuple[str, ...]:
 
 
 def names_arch_list(paths: Iterable[str]) -> bool:
-    """Whether texts name the macro that lists all architectures."""
+    """Whether texts use the macro that lists all architectures."""
     return any(_NAMES_LIST.search(text) is not None for text in codes_of(paths))
 
 
 def codes_of(paths: Iterable[str]) -> Iterator[bytes]:
-    """Texts without comments and literals; those that cannot be read are left out."""
+    """Texts without comments and literals; unreadable ones are skipped."""
     for path in paths:
         with contextlib.suppress(OSError):
             yield code(read_input(path))
@@ -286,7 +286,7 @@ def _included(path: str) -> _Included:
 
 @cached_while_unchanged(16384)
 def _macro_use(path: str) -> MacroUse:
-    """What a file says of macros."""
+    """A file's use of macros."""
     return macro_use(read_input(path))
 
 
@@ -304,7 +304,7 @@ def _definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
 
 @cached_while_unchanged(4096)
 def _read_definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
-    """What macros mean where a header should be named; for few texts ask."""
+    """Meanings of macros where a header name is expected; few texts need this."""
     found: dict[tuple[bytes, Meaning], None] = {}
     for text in readings(read_input(path)):
         skip = Skip(text)
@@ -325,7 +325,7 @@ def _read_definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
 
 
 def _header_macros(defines: Iterable[bytes]) -> Iterator[tuple[bytes, Meaning]]:
-    """The same of ``-D``."""
+    """The same for ``-D``."""
     for define in defines:
         name, _, value = define.partition(b"=")
         called, given, parameter = name.strip().partition(b"(")
@@ -343,7 +343,7 @@ def _given(defines: tuple[bytes, ...]) -> MacroUse:
 
 
 def _use(text: bytes, at: int, every: bool) -> Use | None:
-    """The macro in the place of a header's name; None where another thing stands there."""
+    """The macro used instead of a header's name; None if something else is there."""
     given = _GIVEN.match(text, at)
     if given is not None:
         return Use("", given[1] + b"(", every, given[2].decode())
@@ -352,7 +352,7 @@ def _use(text: bytes, at: int, every: bool) -> Use | None:
 
 
 def _pattern(text: bytes, at: int, parameter: bytes) -> HeaderPattern | None:
-    """A macro's body that is a header in angle brackets, whose words may be its parameter."""
+    """A macro body that is a header in angle brackets with its parameter as words."""
     named = _NAME.match(text, at)
     if named is None or named[2] is None or not _ENDS_LINE.match(text, named.end()):
         return None
@@ -369,11 +369,11 @@ def _meaning(text: bytes, at: int) -> Meaning:
 
 
 def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
-    """The first file of a name in some directories, or every one."""
+    """The first file of a name in some directories, or all of them."""
     found = []
     for directory in directories:
         candidate = _joined(directory, name)
-        # By its name as it stands: before `..` a directory has to exist.
+        # Check the path as written: the directory before `..` must exist.
         if os.path.isfile(os.path.join(directory, name)):
             found.append(candidate)
             if not every:
@@ -385,7 +385,7 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
 
 
 def _crossed(name: str, directories: Iterable[str]) -> dict[str, None]:
-    """Directories that a header's name goes back from, wherever it is looked up."""
+    """Directories that a header's name leaves with ``..``, wherever it is looked up."""
     crossed: dict[str, None] = {}
     for directory in directories if os.pardir in name.split("/") else ():
         path = os.path.join(directory, name)
@@ -397,7 +397,7 @@ def _crossed(name: str, directories: Iterable[str]) -> dict[str, None]:
 
 
 def _joined(directory: str, name: str) -> str:
-    """A path as compilers take it: behind a link to a directory, ``..`` is where that leads."""
+    """A path as compilers resolve it: after a link, ``..`` is the parent of the link's target."""
     path = os.path.join(directory, name)
     if os.pardir not in name.split("/"):
         return os.path.normpath(path)

@@ -1,6 +1,4 @@
-"""Python packages that compile kernels themselves, such as Triton and Warp: which one a file uses,
-and what to scan in place of the file.
-"""
+"""Recognise Python packages that compile kernels (Triton, Warp), and suggest what to scan."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ PACKAGES = {
     "helion": "Helion",
     "tvm": "TVM",
 }
-"""Packages that compile kernels themselves, by the name that is imported."""
+"""Packages that compile kernels themselves, by import name."""
 _CACHES = {
     "Triton": "scan its cache (~/.triton/cache, or TRITON_CACHE_DIR) after a run, or after "
     "triton.compile with a GPUTarget, which needs no GPU",
@@ -29,20 +27,20 @@ _CACHES = {
     "Pallas": "scan the directory of a run with XLA_FLAGS=--xla_dump_to=DIR",
     "TileLang": "scan its cache after a run (~/.tilelang/cache, or TILELANG_CACHE_DIR)",
 }
-"""What to scan in place of the source, by the package that compiles it."""
+"""What to scan instead of the source, by package."""
 _IMPORT = re.compile(
     rf"(?:^|[;\"])[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t,]*,[ \t]*)?)({'|'.join(PACKAGES)})\b"
     r"|\b(pallas)_call\b|\b(cuda)(?:\.|[ \t]+import[ \t]+)tile\b".encode(),
 )
 _STEMS = tuple(one.encode() for one in (*PACKAGES, "pallas_call", "tile"))
-"""Each import holds one: to search bytes for bytes takes a tenth of the time."""
+"""Every import contains one of these: searching bytes for them takes a tenth of the time."""
 _OF_WORDS = {"pallas": "Pallas", "cuda": "cuTile"}
 _MAKING = {
     "triton": re.compile(rb"(?<!torch\.)\bjit\b"),
     "warp": re.compile(rb"\bkernel\b"),
 }
-"""What a file that makes kernels holds beside the import, of packages that others import to launch
-kernels, or for a function of the host's."""
+"""What a file that makes kernels contains besides the import, for packages that are also imported
+to launch kernels or for host functions."""
 
 
 def compiler_of(text: bytes) -> str | None:
@@ -67,6 +65,6 @@ def _lines_with_stems(text: bytes) -> list[bytes]:
 
 
 def instead(languages: Iterable[str]) -> str:
-    """What to scan in place of sources, behind a sentence that says they are not read."""
+    """What to scan instead of sources, to follow a sentence that says they are not read."""
     found = dict.fromkeys(one for one in languages if one in _CACHES)
     return "".join(f"; for {language}, {_CACHES[language]}" for language in found)

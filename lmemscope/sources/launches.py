@@ -1,10 +1,10 @@
-"""Launches in device code, read from the text: what a compiler does not say, or did not take.
+"""Read device-side launches from source text, where a compiler shows nothing or fails.
 
-No C++ front end: names are compared as they stand, whatever their scopes, and a launch belongs to
-the function whose body it is in. Numbers are what constants of the file, of that function, and of
-the template's launches make of the text. It gives what PTX shows the source's own words, and is all
-there is of a file that does not compile, as of those that CUDA 13 refuses because they synchronise
-on the device.
+This is not a C++ front end: names are compared as written, regardless of scope, and a launch
+belongs to the function whose body contains it. Numbers are evaluated from constants in the file, in
+the function, and in the template's launches. The result adds the source's wording to what PTX
+shows. It is the only information about a file that does not compile, such as those that CUDA 13
+rejects because they synchronise on the device.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _STREAMS: dict[str, LaunchStream] = {
     "cudaStreamFireAndForget": "fire-and-forget",
 }
 Instances = dict[str, dict[tuple[int | None, ...], None]]
-"""Template arguments that kernels are launched with, where they are numbers, by kernel."""
+"""Numeric template arguments with which kernels are launched, by kernel."""
 
 
 def device_launches(text: str, code: Code) -> Iterator[WrittenLaunch]:
-    """The launches in functions of a file that run on the device, in order.
+    """The launches in a file's device functions, in order.
 
     Args:
         text: of the file, decoded.
@@ -55,13 +55,13 @@ def device_launches(text: str, code: Code) -> Iterator[WrittenLaunch]:
 
 
 def _agreed(instances: Mapping[tuple[int | None, ...], None]) -> tuple[int | None, ...]:
-    """The arguments that all launches of a template agree in."""
+    """The arguments shared by all launches of a template."""
     columns = zip(*instances, strict=False)
     return tuple(one[0] if len(set(one)) == 1 else None for one in columns)
 
 
 def _lines_of(found: Iterable[Branch]) -> Iterator[int]:
-    """The lines of branches, each once: some lie within others."""
+    """The lines of branches, each once: branches may be nested."""
     behind = 0
     for one in sorted(found, key=lambda one: one.first):
         yield from range(max(one.first + 1, behind), one.last)
@@ -69,7 +69,7 @@ def _lines_of(found: Iterable[Branch]) -> Iterator[int]:
 
 
 class _Walker:
-    """One file, walked from its first token to its last."""
+    """Walks one file from its first token to its last."""
 
     def __init__(self, text: str, code: Code) -> None:
         self._text, self._code = text, code
@@ -85,14 +85,14 @@ class _Walker:
         """The launches on the device.
 
         Args:
-            instances: takes the template arguments of all launches, the host's too.
-            known: of templates, the arguments that hold for all instances.
+            instances: receives the template arguments of all launches, including the host's.
+            known: for templates, the arguments that hold for all instances.
         """
         constants = Constants(self._text)
         waiting = sorted(self.functions, key=lambda one: -one.begin)
         opened: list[DeviceFunction] = []
         declared = 0
-        # Launches do not lie within each other: text that says so would be read over and over.
+        # Launches are not nested: text that claims so would be read repeatedly.
         launched = -1
         for position, token in enumerate(self._code.tokens):
             while opened and opened[-1].end < position:
@@ -148,7 +148,7 @@ class _Walker:
         constants: Constants,
         instances: Instances,
     ) -> None:
-        """Note with which arguments a template is launched, unless it hands on its own."""
+        """Record the arguments of a template's launch, unless it passes on its own parameters."""
         name = self._code.tokens[start:position]
         texts = [token.text for token in name]
         if "<" not in texts:
@@ -164,7 +164,7 @@ class _Walker:
 
 
 def _name_before(code: Code, position: int) -> int | None:
-    """Where the name before ``<<<`` begins: ``ns::kernel<…>``, ``object.member``, ``*pointer``."""
+    """Start of the name before ``<<<``: ``ns::kernel<…>``, ``object.member``, ``*pointer``."""
     at = position - 1
     if at >= 0 and code[at].text == ">":
         opening = code.angle_begin(at)
@@ -179,7 +179,7 @@ def _name_before(code: Code, position: int) -> int | None:
 
 
 def _spelled(tokens: Sequence[Token]) -> str:
-    """Tokens as text, with blanks where a person would write them."""
+    """Tokens as text, spaced as a person would write them."""
     text = ""
     for token in tokens:
         text += ("" if _is_glued(text, token.text) else " ") + token.text

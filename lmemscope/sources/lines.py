@@ -1,4 +1,4 @@
-"""Lines of the user's source files, read from disk."""
+"""Read lines of the user's source files from disk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lmemscope.sources.encoding import shown_lines
 
 
 def read_lines(file: str) -> list[str]:
-    """Lines of a file as it is now, without line ends; none where it cannot be read."""
+    """A file's current lines without line ends; empty if it cannot be read."""
     try:
         return _read_lines(file)
     except (OSError, ValueError):
@@ -28,13 +28,13 @@ def from_disk(
     options: CompileOptions | None = None,
     mentioning: Callable[[str, str], tuple[str, ...]] = lambda file, word: (),
 ) -> SourceText:
-    """The user's files as they are when their lines are first wanted.
+    """The user's files, read from disk when their lines are first needed.
 
     Args:
-        asked: where to note the name of each file whose lines were wanted.
-        main: the file that is compiled, where it is a source.
-        options: what it is compiled with.
-        mentioning: which other sources of the project around a file hold a word.
+        asked: receives the name of each file whose lines were used.
+        main: the file that is compiled, if it is a source.
+        options: its compile options.
+        mentioning: finds the project's other sources that contain a word.
     """
     known: dict[str, list[str]] = {}
 
@@ -49,7 +49,7 @@ def from_disk(
 
 
 def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[SourceLine, ...]:
-    """The source lines that kernels' findings, objects and accesses are at, as they are now."""
+    """The current source lines at the locations of kernels' findings, objects and accesses."""
     places: set[SourceLocation] = set()
     for kernel in kernels:
         facts = kernel.facts

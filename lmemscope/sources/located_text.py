@@ -1,4 +1,4 @@
-"""Strings of which each line knows where it stands, and how literals spell them."""
+"""Strings that record the source location of each line, and parsing of literals into them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _LITERAL = re.compile(r"([rRbBuUfF]{0,2})(\"\"\"|'''|\"|')")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string and where its lines come from.
+    """A string with the locations of its lines.
 
     Attributes:
         value: the string.
-        places: one for each line of ``value``.
+        places: one per line of ``value``.
     """
 
     value: str
     places: tuple[Place, ...]
 
     def __add__(self, other: Text) -> Text:
-        """Concatenation; a line begun by one and filled by the other is at the one with text."""
+        """Concatenation; a line that both contribute to is located at the one that has text."""
         return joined((self, other))
 
     def as_program(self) -> str:
-        """The string with ``#line`` directives wherever its lines do not follow each other."""
+        """The string with ``#line`` directives wherever its lines are not consecutive."""
         lines: list[str] = []
         expected: Place | None = None
         continued = False
@@ -43,7 +43,7 @@ class Text:
 
 
 def joined(texts: Sequence[Text]) -> Text:
-    """Texts one after another, at least one."""
+    """One or more texts concatenated."""
     first, *others = texts
     places = list(first.places)
     is_blank = not first.value.rpartition("\n")[2].strip()
@@ -57,12 +57,12 @@ def joined(texts: Sequence[Text]) -> Text:
 
 
 def at(value: str, place: Place) -> Text:
-    """A string all of whose lines are at one place."""
+    """A string whose lines are all at one location."""
     return Text(value, (place,) * (value.count("\n") + 1))
 
 
 class Spelling:
-    """Follows the spelling of adjacent string literals and notes where lines of text begin."""
+    """Parses adjacent string literals and records where lines of text begin."""
 
     def __init__(self, path: str, line: int, inserted: Iterator[Text]) -> None:
         self._path, self._line, self._inserted = path, line, inserted
@@ -70,7 +70,7 @@ class Spelling:
         self.places: list[Place] = [(path, line)]
 
     def walk(self, segment: str, last_line: int) -> None:
-        """Follow the literals at the beginning of a text, up to a line."""
+        """Parse the literals at the start of a text, up to a line."""
         position = 0
         while position < len(segment) and self._line <= last_line:
             match = _LITERAL.match(segment, position)

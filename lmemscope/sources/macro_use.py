@@ -1,4 +1,4 @@
-"""What a source or a header says of macros: those it defines, and those it names."""
+"""Extract a source's or header's macros: definitions and uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SPLICE = re.compile(rb"\\\r?\n")
 _UNLIKE_SPLICES = (
     re.compile(rb"\\[ \t\v\f\r]*[ \t\v\f][ \t\v\f\r]*\n"),
     re.compile(rb"\?\?/[ \t\v\f\r]*\n"),
-    # A carriage return alone ends a line for GCC only.
+    # Only GCC treats a lone carriage return as a line end.
     re.compile(rb"\r(?!\n)"),
 )
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
@@ -49,11 +49,11 @@ class Definition:
 
     Attributes:
         name: of the macro.
-        words: of its parameters and body.
-        open: those that are given no header's name: what ``__has_include`` asks there is not known.
-        parameters: names of them.
-        pasted: what is put together, word by word; each is one of the body or a parameter.
-        stringifies: whether it makes strings of parameters.
+        words: in its parameters and body.
+        open: words to which no header name is passed: what ``__has_include`` asks there is unknown.
+        parameters: their names.
+        pasted: chains of words joined by ``##``; each word is from the body or a parameter.
+        stringifies: whether it turns parameters into strings.
     """
 
     name: bytes
@@ -66,16 +66,16 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class MacroUse:
-    """What one text says of macros.
+    """The macros in one text.
 
     Attributes:
-        named: names in its code that may differ; those that the text defines first are left out.
-        conditions: words of its conditions.
-        open: those of them that are given no header's name, and are not only asked whether they
-            are defined.
-        headers: names of headers, each with the word that they are given to.
+        named: names in its code that may differ, without those that the text defines first.
+        conditions: words in its conditions.
+        open: those of them to which no header name is passed, and that are not only tested with
+            ``defined``.
+        headers: names of headers, each with the word to which it is passed.
         definitions: all of them, in order.
-        is_spliced_unlike: whether lines end, or are joined, in one of the compilers only.
+        is_spliced_unlike: whether the compilers differ in where lines end or are joined.
     """
 
     named: frozenset[bytes]
@@ -87,7 +87,7 @@ class MacroUse:
 
 
 def is_made_of(name: bytes, words: Iterable[bytes]) -> bool:
-    """Whether words can be put together to a name."""
+    """Whether words can be concatenated to a name."""
     pieces = [word for word in words if word and word in name]
     reached = {0}
     for at in range(len(name)):
@@ -97,9 +97,9 @@ def is_made_of(name: bytes, words: Iterable[bytes]) -> bool:
 
 
 def code(data: bytes) -> bytes:
-    """A text without comments and literals, spliced lines joined.
+    """A text without comments and literals, with continued lines joined.
 
-    They are left in where they cannot be told for sure: the text is only looked through for names.
+    Where they cannot be recognised reliably they remain: the text is only searched for names.
     """
     text = _joined(data)
     return _NO_CODE.sub(_shown, text) if _is_plain(text) else text
@@ -147,7 +147,7 @@ def _without_comments(found: re.Match[bytes]) -> bytes:
 
 
 def macro_use(data: bytes) -> MacroUse:
-    """Read a source or a header for its macros."""
+    """Read the macros in a source or header."""
     text = _joined(data)
     is_plain = _is_plain(text)
     if is_plain:
@@ -178,7 +178,7 @@ def macro_use(data: bytes) -> MacroUse:
 
 
 def _named(text: bytes, is_plain: bool) -> frozenset[bytes]:
-    """Names in code that may differ, but for those that the text defines first."""
+    """Names in code that may differ, without those that the text defines first."""
     named = _that_may_differ(text)
     if named and is_plain:
         text = _NO_CODE.sub(_shown, text)
@@ -199,7 +199,7 @@ def _that_may_differ(text: bytes) -> set[bytes]:
 
 
 def _open(text: bytes, headers: dict[tuple[bytes, Header], None]) -> set[bytes]:
-    """Words that no header's name is given to; those names are noted."""
+    """Words to which no header name is passed; header names are recorded."""
     opened: set[bytes] = set()
     at = 0
     for call in _GIVEN_HEADER.finditer(text):
@@ -213,7 +213,7 @@ def _open(text: bytes, headers: dict[tuple[bytes, Header], None]) -> set[bytes]:
 
 
 def given(defines: Iterable[bytes]) -> MacroUse:
-    """What ``-D`` says, each as ``NAME`` or ``NAME=BODY``."""
+    """The macros defined by ``-D``, each as ``NAME`` or ``NAME=BODY``."""
     lines = (b"#define %s %s\n" % tuple((*define.split(b"=", 1), b"1")[:2]) for define in defines)
     return macro_use(b"".join(lines))
 
@@ -245,7 +245,7 @@ def _definition(rest: bytes, headers: dict[tuple[bytes, Header], None]) -> Defin
 
 
 def _pasted(body: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Words with ``##`` between them; of those beside a comma or an operator nothing is made."""
+    """Words joined by ``##``; pasting with a comma or an operator forms no name."""
     chain: list[bytes] = []
     is_joined = False
     for token in _TOKEN.findall(body):
@@ -264,7 +264,7 @@ def _pasted(body: bytes) -> Iterator[tuple[bytes, ...]]:
 
 
 def defined_first(text: bytes, names: Collection[bytes]) -> set[bytes]:
-    """Names whose first mention is a definition that no condition can leave out."""
+    """Names whose first mention is an unconditional definition."""
     mentions: dict[bytes, int] = {}
     for found in WORD.finditer(text) if names else ():
         if found[0] in names:
@@ -285,7 +285,7 @@ def defined_first(text: bytes, names: Collection[bytes]) -> set[bytes]:
 
 
 def _is_guarded(text: bytes) -> bool:
-    """Whether all of a header stands under one condition, which holds when it is first read."""
+    """Whether a header is completely inside one condition that holds when it is first read."""
     directives = [(found[1], found[2].split()[:1]) for found in _DIRECTIVE.finditer(text)]
     if [word for word, _ in directives[:2]] != [b"ifndef", b"define"]:
         return False

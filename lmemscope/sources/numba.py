@@ -1,9 +1,9 @@
-"""Numba kernels in a Python file: what can be told without running it.
+"""Find Numba kernels in a Python file without running it.
 
-Numba takes the shape of ``cuda.local.array`` as a compile-time constant: an integer, or a name that
-is one in the module or in an enclosing function when the kernel is compiled, a variable of the
-kernel that was given an integer, or a tuple of these. An expression of names (``2 * N``) is none to
-it (measured with numba-cuda 0.30; its manual, "Memory management", says "simple constant
+Numba requires the shape of ``cuda.local.array`` to be a compile-time constant: an integer; a name
+that is one in the module or an enclosing function when the kernel is compiled; a variable of the
+kernel that was assigned an integer; or a tuple of these. An expression of names (``2 * N``) is not
+accepted (measured with numba-cuda 0.30; its manual, "Memory management", says "simple constant
 expressions").
 """
 
@@ -27,7 +27,7 @@ class LocalArray(Struct, frozen=True):
         name: the variable it is assigned to, or an empty string.
         shape, dtype: as written.
         line: of the call.
-        refusal: why Numba refuses the shape, or None where it is a compile-time constant.
+        refusal: why Numba rejects the shape, or None if it is a compile-time constant.
     """
 
     name: str
@@ -38,13 +38,13 @@ class LocalArray(Struct, frozen=True):
 
 
 class NumbaKernel(Struct, frozen=True):
-    """A ``@cuda.jit`` function that is no device function.
+    """A ``@cuda.jit`` function that is not a device function.
 
     Attributes:
         name: of the function.
         line: of its ``def``.
-        signatures: literal signatures of its decorator.
-        arrays: its local arrays, and those of the file's functions that it calls.
+        signatures: literal signatures in its decorator.
+        arrays: its local arrays, and those of functions in the file that it calls.
     """
 
     name: str
@@ -69,7 +69,7 @@ Three ways out:
 
 
 def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
-    """Numba kernels in a parsed file, in order of their lines."""
+    """The Numba kernels in a parsed file, by line."""
     names = _cuda_names(tree)
     called = {function: maker for _, maker, function in _calls(tree, names) if function}
     found = []
@@ -87,17 +87,17 @@ def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
 
 
 def local_arrays(function: ast.FunctionDef, tree: ast.Module) -> tuple[LocalArray, ...]:
-    """The local arrays that one function of a file makes."""
+    """The local arrays created in one function of a file."""
     return tuple(_local_arrays(function, _cuda_names(tree)))
 
 
 def _called_arrays(
     kernel: ast.FunctionDef, tree: ast.Module, names: tuple[set[str], set[str]]
 ) -> Iterator[LocalArray]:
-    """Local arrays of the functions of a file that a kernel calls, themselves or through others.
+    """Local arrays in functions of a file that a kernel calls, directly or indirectly.
 
-    Of several functions of one name each is one that it may call. What their shapes are is left to
-    Numba: an inlined parameter is a constant.
+    If several functions share a name, each may be the one called. Shapes are left to Numba: an
+    inlined parameter is a constant.
     """
     functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
     for node in ast.walk(tree):
@@ -119,11 +119,12 @@ def _called_arrays(
 def _calls(
     tree: ast.Module, names: tuple[set[str], set[str]]
 ) -> Iterator[tuple[ast.expr, ast.expr, ast.FunctionDef | None]]:
-    """Calls of a function of the file, ``cuda.jit(f)`` and ``cuda.jit(...)(f)``, and of any other
-    to be a device function.
+    """Calls that make a function of the file a kernel: ``cuda.jit(f)`` and ``cuda.jit(...)(f)``.
 
-    Yields:
-        The expression of ``cuda.jit``, what has its arguments, and the file's function.
+    Calls that make any other function a device function are included.
+
+    Yields:     The expression of ``cuda.jit``, the call with its arguments, and the file's
+    function.
     """
     functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
     for node in nodes(tree):
@@ -138,7 +139,7 @@ def _calls(
         named = functions[given.id] if isinstance(given, ast.Name) else []
         jit = maker.func if isinstance(maker, ast.Call) else maker
         arguments = maker if isinstance(maker, ast.Call) else node
-        # Of several functions of one name, only running the file tells which.
+        # If several functions share a name, only running the file tells which one it is.
         if len(named) == 1:
             yield jit, arguments, named[0]
         elif _is_device(arguments):
@@ -146,7 +147,7 @@ def _calls(
 
 
 def decorators(tree: ast.Module) -> list[ast.expr]:
-    """``cuda.jit`` of every function that it is given, device functions too, less its arguments."""
+    """``cuda.jit`` for every function it is applied to, device functions too; without arguments."""
     names = _cuda_names(tree)
     called = [jit for jit, _, _ in _calls(tree, names)]
     return called + [
@@ -228,10 +229,10 @@ def _local_arrays(
 
 
 class _Own:
-    """Names that a kernel gives a value, and which of them only a run can know.
+    """Variables that a kernel assigns, and which of them are known only at run time.
 
-    Numba takes a variable for a constant that is given one, and types each assignment by itself, so
-    nothing is said of a variable that is also given something else.
+    Numba treats a variable assigned a constant as a constant, and types each assignment separately.
+    So a variable that is also assigned something else is not reported.
 
     Args:
         function: the kernel.
@@ -249,7 +250,7 @@ class _Own:
         self._asked: set[str] = set()
 
     def refusal(self, name: str) -> str | None:
-        """What a name is that no constant can be; None where it may be one."""
+        """Why a name cannot be a constant; None if it may be one."""
         given = self._given.get(name)
         if not given:
             return "a parameter" if name in self._parameters else None
@@ -261,12 +262,14 @@ class _Own:
         return "a variable of the kernel" if is_open else None
 
     def is_open(self, value: ast.expr) -> bool:
-        """Whether an expression is made of what only a run knows."""
+        """Whether an expression contains values known only at run time."""
         return self.open_name(value) is not None
 
     def open_name(self, value: ast.expr) -> str | None:
-        """The first name in an expression that only a run knows: of an array's dimensions, and of
-        the length of a tuple, Numba's types tell."""
+        """The first name in an expression that is known only at run time.
+
+        An array's number of dimensions and a tuple's length are known from Numba's types.
+        """
         pending: list[ast.AST] = [value]
         while pending:
             node = pending.pop(0)

@@ -1,9 +1,9 @@
-"""Whether code may depend on the name by which a build gives a file to the compiler.
+"""Decide whether code may depend on the name by which a build passes a file to the compiler.
 
-``__FILE__`` is that name, or begins with that of an include directory. lmemscope knows files by
-their absolute paths, a build by others, so code that a name decides is not known here. To report a
-name decides nothing: a whole operand of ``<<``, or a whole argument of a function that cannot run
-in device code or in a constant expression.
+``__FILE__`` is that name, or starts with the name of an include directory. lmemscope uses absolute
+paths and a build may use others, so code that depends on the name cannot be determined here. A name
+that is only reported has no effect: a whole operand of ``<<``, or a whole argument of a function
+that cannot run in device code or in a constant expression.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _OF_LOCATION = rb"|file_name\s*\(\s*\)"
 _SIGN = re.compile(rb"__(?:FILE|BASE_FILE|INCLUDE_LEVEL)__|__builtin_FILE\b|\bsource_location\b")
 _BEHIND = re.compile(rb'(?:\s|"")*(?:<<|[,)};]|\Z|\n)')
 _BACK = 2000
-"""Bytes in front of a mention in which what it is given to is looked for."""
+"""Bytes before a mention that are searched for what it is passed to."""
 _STREAM = re.compile(rb"\bstd\s*+::\s*+(?:cerr|cout|clog)\s*+<<")
-"""Streams of the host: neither device code nor a constant expression can write to one."""
+"""Host streams: neither device code nor a constant expression can write to them."""
 _MOST = 400
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*+)\s*+(?>(?:<[^<>(){};]{0,200}>)?)\s*+\Z")
 _ASKING = re.compile(
@@ -38,7 +38,7 @@ _REPORTING = re.compile(
     rb"\w*",
     re.IGNORECASE,
 )
-"""Functions of the host's libraries that take a name to say it."""
+"""Host library functions that take a name in order to print it."""
 _PARAMETER = re.compile(
     rb"\bchar\s*(?:const\s*)?\*\s*(?:const\s*)?(?:__restrict__\s*)?([A-Za-z_]\w*)"
 )
@@ -48,7 +48,7 @@ _PRINTED = re.compile(
 _BODY = 4000
 _MACRO = re.compile(rb"(?m:^)[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)\(\s*(\w+)\s*\)([^\n]*)")
 _ALIAS = re.compile(rb"[ \t]+([A-Za-z_]\w*)\s*")
-"""What stands behind a macro's name that is another function's name, for an IDE or a platform."""
+"""Text after a macro's name if it is another function's name, for an IDE or a platform."""
 _CALLING = re.compile(rb"\(([^()]*)\)(.*)")
 _WORD = re.compile(rb"[A-Za-z_]\w*+")
 _NO_CALLS = frozenset((b"if", b"while", b"for", b"switch", b"return", b"string_view"))
@@ -66,12 +66,12 @@ _PIECES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NameUse:
-    """What a text has to do with names of files.
+    """A text's use of file names.
 
     Attributes:
         asks: whether it asks for one.
-        pastes: whether its macros put names together.
-        pieces: words of it of which such a question may be put together.
+        pastes: whether its macros paste names.
+        pieces: words from which such a question may be assembled.
     """
 
     asks: bool
@@ -80,14 +80,14 @@ class NameUse:
 
 
 def name_use(text: bytes) -> NameUse:
-    """Read a source or a header for names of files."""
+    """Read the use of file names in a source or header."""
     asks = _SIGN.search(text) is not None
     pastes = b"##" in text or b"%:%:" in text
     return NameUse(asks, pastes, frozenset(_PIECES.intersection(FRAGMENT.findall(text))))
 
 
 def in_pieces(uses: Sequence[NameUse]) -> tuple[bytes, ...]:
-    """Questions for a file's name of which some texts, whose macros paste, hold all pieces."""
+    """Uses of a file's name that can be assembled from words in texts whose macros paste."""
     if not any(use.pastes for use in uses):
         return ()
     pieces = {piece for use in uses for piece in use.pieces}
@@ -95,9 +95,9 @@ def in_pieces(uses: Sequence[NameUse]) -> tuple[bytes, ...]:
 
 
 def decided_by_name(codes: Sequence[bytes]) -> str | None:
-    """What of a compilation's texts the name of a file may decide; None where nothing does.
+    """What in a compilation's texts may depend on a file's name; None if nothing does.
 
-    A name that macros put together is `in_pieces`'s.
+    Names assembled by macros are handled by `in_pieces`.
 
     Args:
         codes: the source and the user's headers, without comments and literals.
@@ -130,18 +130,18 @@ class _Finder:
                     if macro is None:
                         return found[0].decode("utf-8", "replace")
                     if macro and macro not in self._standing:
-                        if len(self._standing) == _MOST:  # Where the rest lead is not known.
+                        if len(self._standing) == _MOST:  # further uses are not followed
                             return macro.decode("utf-8", "replace")
                         self._standing.add(macro)
                         pending.append(((macro,), re.escape(macro)))
         return None
 
     def _holding(self, *words: bytes) -> list[bytes]:
-        """The texts that hold one of some words at all, which is found out at once."""
+        """The texts that contain one of some words, found in a single pass."""
         return [text for text in self._texts if any(word in text for word in words)]
 
     def _reported(self, text: bytes, found: re.Match[bytes]) -> bytes | None:
-        """Empty where a mention only reports a name, or the macro that stands for it; else None."""
+        """Empty if a mention only reports a name, or the macro that stands for it; else None."""
         before = text[max(0, found.start() - _BACK) : found.start()]
         line = before[before.rfind(b"\n") + 1 :]
         defined = _DEFINE.match(line)
@@ -166,9 +166,9 @@ class _Finder:
         return b"" if self._is_of_host(called) else None
 
     def _is_of_host(self, name: bytes) -> bool:
-        """Whether a function neither runs in device code nor in a constant expression."""
+        """Whether a function can run neither in device code nor in a constant expression."""
         if name not in self._known:
-            self._known[name] = False  # For a macro that names itself.
+            self._known[name] = False  # for a macro that names itself
             self._known[name] = self._looks_of_host(name)
         return self._known[name]
 
@@ -197,7 +197,7 @@ class _Finder:
         return any(declared.search(text) and defined.search(text) for text in texts)
 
     def _hands_on(self, definition: bytes) -> bool:
-        """Whether a macro gives its arguments to functions of the host, and asks nothing of them.
+        """Whether a macro only passes its arguments to host functions.
 
         Args:
             definition: from the parameters on.
@@ -215,18 +215,18 @@ class _Finder:
         )
 
     def _only_prints(self, texts: Iterable[bytes], own: bytes) -> bool:
-        """Whether each definition of a function does no more with its strings than print them."""
+        """Whether every definition of a function only prints its strings."""
         defined = re.compile(rb"%b\s*+\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{" % own)
         found = [(text, one) for text in texts for one in defined.finditer(text)]
         return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
 
 
 def _is_declared(texts: Iterable[bytes], own: bytes, qualifiers: bytes) -> bool:
-    """Whether a qualifier stands in the same statement as a function's name, before it.
+    """Whether a qualifier precedes a function's name in the same statement.
 
     Args:
-        texts: to look in.
-        own, qualifiers: patterns, of the name and of the qualifiers.
+        texts: to search.
+        own, qualifiers: patterns for the name and for the qualifiers.
     """
     name, qualifier = re.compile(rb"%b\s*+\(" % own), re.compile(qualifiers)
     return any(
@@ -241,7 +241,7 @@ def _any_of(words: Iterable[bytes]) -> bytes:
 
 
 def _is_streamed(before: bytes) -> bool:
-    """Whether what follows a statement's beginning is an operand of a stream of the host."""
+    """Whether text after the start of a statement is an operand of a host stream."""
     found = _STREAM.search(before)
     if found is None:
         return False
@@ -251,13 +251,13 @@ def _is_streamed(before: bytes) -> bool:
 
 
 def _statement(text: bytes, at: int) -> int:
-    """Where the statement that an offset is in begins, at most so far before it."""
+    """Start of the statement around an offset, up to a maximum distance."""
     start = max(0, at - _BACK)
     return max(start, *(text.rfind(end, start, at) + 1 for end in (b";", b"{", b"}")))
 
 
 def _discarding(texts: Sequence[bytes]) -> frozenset[bytes]:
-    """Macros that every definition has turn their argument into nothing: ``(void)(x)``."""
+    """Macros whose every definition discards the argument: ``(void)(x)``."""
     found: dict[bytes, bool] = {}
     for text in texts:
         for name, parameter, body in _MACRO.findall(text):
@@ -268,12 +268,12 @@ def _discarding(texts: Sequence[bytes]) -> frozenset[bytes]:
 
 
 def _prints(text: bytes, definition: re.Match[bytes], discarding: frozenset[bytes]) -> bool:
-    """Whether a function's body prints its strings, or leaves them alone, and nothing else.
+    """Whether a function's body does nothing with its strings except print or ignore them.
 
     Args:
         text: of the function.
-        definition: up to its opening brace; the first group holds the parameters.
-        discarding: macros that make nothing of their argument.
+        definition: up to its opening brace; the first group contains the parameters.
+        discarding: macros that discard their argument.
     """
     depth, end = 1, definition.end()
     for brace in re.finditer(rb"[{}]", text[end : end + _BODY]):
@@ -293,14 +293,14 @@ def _prints(text: bytes, definition: re.Match[bytes], discarding: frozenset[byte
 
 
 def _is_printed(before: bytes, discarding: frozenset[bytes]) -> bool:
-    """Whether what stands in front of a name prints it or makes nothing of it."""
+    """Whether the text before a name prints or discards it."""
     given = re.search(rb"\b(\w++)\s*+\(\s*+\Z", before)
     is_discarded = given is not None and given[1] in discarding
     return is_discarded or _PRINTED.search(before) is not None
 
 
 def _called(before: bytes) -> bytes | None:
-    """The function whose arguments an end of a text stands in; None where there is none."""
+    """The function in whose arguments a text ends; None if there is none."""
     depth = 0
     for at in range(len(before) - 1, -1, -1):
         byte = before[at : at + 1]

@@ -1,6 +1,6 @@
-"""Python files: which kernels one holds, and each as a unit of its own.
+"""Find the kernels in a Python file, each as a unit of its own.
 
-The file is parsed, never imported (but see ``--run-python`` in `numba_source`).
+The file is parsed, never imported (except with ``--run-python``, see `numba_source`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from lmemscope.sources.unread_kernels import UnreadKernel, find_unnamed, find_un
 Program = CupyProgram | NumbaKernel
 
 LARGEST = 16 << 20
-"""Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
+"""Maximum size of a Python file in bytes; its syntax tree takes a hundred times as many."""
 
 _FOLLOWED = 3
-"""Modules behind each other through which names are followed."""
+"""Maximum length of an import chain along which names are followed."""
 
 
 def _bytes(path: str) -> bytes:
@@ -42,14 +42,14 @@ def _bytes(path: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PythonFile:
-    """What was read of a Python file.
+    """What was read from a Python file.
 
     Attributes:
-        programs: in the order of their lines.
-        unread: what else may make kernels.
-        reaches: whether it, or a module that it imports, names what makes kernels.
-        files: absolute paths under which files with kernels' texts were looked for.
-        modules: absolute paths of the user's own modules that it imports, and that they do.
+        programs: by line.
+        unread: other code that may make kernels.
+        reaches: whether it, or a module it imports, mentions what makes kernels.
+        files: absolute paths where files with kernel sources were looked for.
+        modules: absolute paths of the user's modules that it imports, directly and indirectly.
     """
 
     programs: tuple[Program, ...]
@@ -59,25 +59,25 @@ class PythonFile:
     modules: tuple[str, ...] = ()
 
     def others(self) -> tuple[str, ...]:
-        """Paths of other files that decide about its kernels."""
+        """Paths of other files that affect its kernels."""
         return (*self.files, *self.modules)
 
     @property
     def is_all_read(self) -> bool:
-        """Whether nothing but its own text and ``files`` decides about its kernels."""
+        """Whether its kernels depend only on its own text and ``files``."""
         problems = (one.problem for one in self.programs if isinstance(one, CupyProgram))
         return not self.unread and not any(problems)
 
 
 def read_file(path: str, name: str) -> PythonFile:
-    """Look for kernels in a Python file, once until it or a file that it uses changes.
+    """Find the kernels in a Python file; cached until it or a file that it uses changes.
 
     Args:
-        path: of the file, absolute.
+        path: its absolute path.
         name: for messages.
 
     Raises:
-        InputError: it cannot be read, or is no Python.
+        InputError: it cannot be read, or is not Python.
     """
     try:
         return _read(path)
@@ -105,7 +105,7 @@ def _read(path: str) -> PythonFile:
     reaches = reaches_makers(path, data)
     origins = Origins(tree, path, _FOLLOWED if reaches else 0)
     if not reaches:
-        # It names nothing that makes kernels; only what it does not name may.
+        # It mentions nothing that makes kernels; only unnamed things may.
         return PythonFile((), find_unnamed(tree, origins), reaches, modules=modules)
     of_cupy = cupy.read_programs(tree, source, path, origins)
     programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
@@ -116,7 +116,7 @@ def _read(path: str) -> PythonFile:
 
 
 def read_programs(path: str, name: str) -> list[Program]:
-    """The programs of a Python file, in the order of their lines.
+    """The programs in a Python file, by line.
 
     Raises:
         InputError: as `read_file`.
@@ -126,14 +126,14 @@ def read_programs(path: str, name: str) -> list[Program]:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a Python file holds, as far as planning needs to know.
+    """The content of a Python file, as far as planning needs it.
 
     Attributes:
-        programs: name of each, and whether only running the file would compile it; None where
-            the file cannot be read as Python.
-        unread: what else may make kernels, in forms that nothing here reads.
-        reaches: whether it, or a module that it imports, names what makes kernels.
-        is_open: whether running the file may tell of CuPy's kernels what its text does not.
+        programs: name of each, and whether it can be compiled only by running the file; None if the
+            file cannot be parsed.
+        unread: other code that may make kernels, in forms that are not supported.
+        reaches: whether it, or a module it imports, mentions what makes kernels.
+        is_open: whether running the file may reveal CuPy kernels that its text does not.
     """
 
     programs: tuple[tuple[str, bool], ...] | None
@@ -143,11 +143,11 @@ class Survey:
 
 
 def survey(path: str, name: str) -> Survey:
-    """Look for the programs of a file; for a worker, since nobody knows how long it will take."""
+    """Find the programs in a file; runs in a worker, because the time it takes is unknown."""
     try:
         file = read_file(path, name)
     except InputError:
-        # The worker that is given the file meets the same error, and reports it as the unit's.
+        # The worker that gets the file meets the same error, and reports it for the unit.
         return Survey(None)
     programs = tuple((program.name, _needs_running(program)) for program in file.programs)
     problems = (one.problem for one in file.programs if isinstance(one, CupyProgram))
@@ -156,10 +156,10 @@ def survey(path: str, name: str) -> Survey:
 
 
 def program_of(unit: Unit, programs: Sequence[Program]) -> Program:
-    """The one of a file's programs that a unit is about.
+    """The program in a file that a unit refers to.
 
     Raises:
-        InputError: the file holds no such program.
+        InputError: the file has no such program.
     """
     for program in programs:
         if program.name == unit.program:
@@ -174,7 +174,7 @@ def program_of(unit: Unit, programs: Sequence[Program]) -> Program:
 
 
 def _needs_running(program: Program) -> bool:
-    """Whether a kernel can only be compiled by running its file."""
+    """Whether a kernel can be compiled only by running its file."""
     if isinstance(program, NumbaKernel):
         return not any(array.refusal for array in program.arrays)
     return program.kind == "jit.rawkernel"

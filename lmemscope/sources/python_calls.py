@@ -1,4 +1,4 @@
-"""Functions of Python's library that are computed here: those without effects, on known values."""
+"""Evaluate Python library functions on known values, if they have no side effects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from lmemscope.sources.python_values import (
 )
 
 _MOST = 10_000
-"""Elements of a container."""
+"""Maximum number of elements in a container."""
 _NOWHERE = ("", 0)
 
 
@@ -78,7 +78,7 @@ def _of_elements(function: Callable[..., Value]) -> Callable[..., Value]:
 
 
 def _package(name: Value) -> PurePosixPath:
-    """The directory of a package of the user's own, found from the file that spells its name."""
+    """The directory of a user's package, found from the file that names it."""
     if not isinstance(name, Text) or not name.places:
         raise TypeError
     file = module_file(name.value, 0, name.places[0][0])
@@ -188,7 +188,7 @@ _BUILTINS: dict[str, Callable[..., Value]] = {
 }
 _MATH = ("ceil", "floor", "log", "log2", "log10", "sqrt", "gcd", "exp", "sin", "cos", "isqrt")
 _OF_NUMPY = ("log", "log2", "log10", "sqrt", "exp", "sin", "cos")
-"""Of numbers NumPy gives what Python's own functions give, and shows it alike."""
+"""For plain numbers, NumPy's results and their text equal those of Python's functions."""
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     **{f"builtins.{name}": function for name, function in _BUILTINS.items()},
     **{f"math.{name}": _of_numbers(getattr(math, name)) for name in _MATH},
@@ -219,7 +219,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
         _type_name,
     ),
 }
-"""Functions by their dotted names."""
+"""Functions by dotted name."""
 
 CONSTANTS: Mapping[str, Value] = {
     "math.pi": math.pi,
@@ -236,7 +236,7 @@ CONSTANTS: Mapping[str, Value] = {
     "os.sep": at("/", _NOWHERE),
     "os.linesep": at("\n", _NOWHERE),
 }
-"""Attributes of modules: what they are on Linux, for CUDA."""
+"""Attributes of modules, with their values on Linux, for CUDA."""
 
 TYPES: Mapping[str, tuple[type, ...]] = {
     "builtins.str": (Text,),
@@ -247,11 +247,11 @@ TYPES: Mapping[str, tuple[type, ...]] = {
     "builtins.list": (list,),
     "builtins.dict": (dict,),
 }
-"""Types that `isinstance` is asked for."""
+"""Types that `isinstance` may test."""
 
 
 def attribute(value: Value, name: str) -> Value | None:
-    """An attribute of a known value; None where nothing is known of it."""
+    """An attribute of a known value; None if unknown."""
     if isinstance(value, Named):
         full = f"{value.name}.{name}"
         return CONSTANTS.get(full, Named(full))
@@ -269,7 +269,7 @@ def attribute(value: Value, name: str) -> Value | None:
 
 
 def method(owner: Value, name: str) -> Callable[..., Value] | None:
-    """A method without effects beyond its object; None where none of that name is computed."""
+    """A method that affects at most its own object; None if it is not supported."""
     if isinstance(owner, Text):
         if name == "format":
             return lambda *arguments, **words: braces(owner, arguments, words)
@@ -360,7 +360,7 @@ def arithmetic(kind: str, left: Value, right: Value) -> Value:
     """A binary operation on numbers or containers.
 
     Raises:
-        ValueError, TypeError, ArithmeticError: as Python's own, or the result would be too large.
+        ValueError, TypeError, ArithmeticError: as Python, or if the result would be too large.
     """
     function = _ARITHMETIC[kind]
     are_numbers = all(isinstance(one, bool | int | float | complex) for one in (left, right))
@@ -385,14 +385,14 @@ def _within(count: int) -> None:
 
 
 def place_of(place: Place, value: Value) -> Value:
-    """A string that came from nowhere, at a place of the file."""
+    """A string of unknown origin, located at a place in the file."""
     if isinstance(value, Text) and _NOWHERE in value.places:
         return Text(value.value, tuple(place if one == _NOWHERE else one for one in value.places))
     return value
 
 
 def known_arguments(arguments: Sequence[Value], words: Mapping[str, Value]) -> Unknown | None:
-    """The first argument that is not known at all; parts of containers may be."""
+    """The first argument that is completely unknown; containers may be partly unknown."""
     for one in (*arguments, *words.values()):
         if isinstance(one, Unknown):
             return one

@@ -1,7 +1,7 @@
-"""``# lmemscope:`` comments of a Python file, each with the kernel that it stands above or in.
+"""Read ``# lmemscope:`` comments in a Python file, and match each to a kernel.
 
-A comment belongs to a Numba kernel if it stands in its function or directly above it, decorators
-included; to CuPy's kernels, in the statement that makes them or directly above it.
+A comment belongs to a Numba kernel if it is in its function or directly above it, decorators
+included. It belongs to CuPy kernels if it is in the statement that makes them or directly above it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _SAID = re.compile(r"#+[ \t]*lmemscope:[ \t]*([^\s]*)[ \t]*(.*)", re.IGNORECASE)
 def comments_of(
     source: str, line: int, kernels: Sequence[str], others: Sequence[int]
 ) -> tuple[KernelDirective, ...]:
-    """The comments that speak of the kernels of a line, and those that speak of none.
+    """The comments that refer to the kernels of a line, and those that refer to none.
 
     Args:
         source: text of the file.
         line: of the function, or of the call that makes the kernels.
         kernels: their unqualified names.
-        others: lines of all kernels of the file.
+        others: lines of all kernels in the file.
 
     Raises:
-        SyntaxError, ValueError, RecursionError: it is no Python.
+        SyntaxError, ValueError, RecursionError: it is not Python.
     """
     said = comments(source)
     if not said:
@@ -55,7 +55,7 @@ def comments_of(
 
 
 def anywhere(source: str) -> list[tuple[int, str, str]]:
-    """Line, word and argument of comments, those of CUDA C++ in a file's strings included."""
+    """Line, keyword and argument of comments, including those in CUDA C++ strings."""
     return [
         (source.count("\n", 0, said.start()) + 1, said[1].lower(), said[2].strip())
         for said in _ANYWHERE.finditer(source)
@@ -63,7 +63,7 @@ def anywhere(source: str) -> list[tuple[int, str, str]]:
 
 
 def comments(source: str) -> list[Directive]:
-    """All such comments of a file, by their lines; none of what is no Python."""
+    """All such comments in a file, by line; empty if it is not Python."""
     if "lmemscope:" not in source.lower():
         return []
     return [*_comments(source)]
@@ -80,8 +80,7 @@ def _comments(source: str) -> Iterator[Directive]:
 
 
 def _area(tree: ast.Module, lines: Sequence[str], line: int) -> range:
-    """Lines of the innermost statement, or the function, that a line begins or is in, and of the
-    comments directly above."""
+    """Lines of the innermost statement or function around a line, with comments right above."""
     first, last = line, line
     for node in ast.walk(tree):
         if not isinstance(node, ast.stmt):

@@ -1,4 +1,4 @@
-"""Comparisons of values that a Python file's text decides."""
+"""Evaluate comparisons of values that a Python file's text determines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
 
 
 def compared(comparison: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """Whether a comparison holds; None where that is not known."""
+    """Whether a comparison holds; None if unknown."""
     if isinstance(comparison, ast.Is | ast.IsNot):
         if any(isinstance(one, Unknown | Method) for one in (left, right)):
             return None
@@ -54,13 +54,13 @@ def compared(comparison: ast.cmpop, left: Value, right: Value) -> bool | None:
 
 def _is_in(left: Value, right: Value) -> bool:
     if isinstance(right, range) and not isinstance(left, int):
-        # Python would go through the whole range.
+        # Python would iterate over the whole range.
         return isinstance(left, float) and left.is_integer() and int(left) in right
     return bool(plain(left) in plain(right))
 
 
 def _is_same(left: Value, right: Value) -> bool | None:
-    """Whether two values are one object, where that is sure."""
+    """Whether two values are the same object, if that is certain."""
     if None in (left, right) or all(isinstance(one, bool) for one in (left, right)):
         return left is right
     if all(isinstance(one, DataType) for one in (left, right)):

@@ -1,8 +1,8 @@
-"""Values of expressions, by a bounded evaluation that runs nothing of the user's.
+"""Evaluate Python expressions with bounded effort, without running user code.
 
-Only operations without effects are computed, and only on what the text decides; a call of a
-function of the user's is followed by who inherits from this. What is not known is `Unknown`, with
-the name of what it depends on.
+Only operations without side effects are computed, on values that the text determines; subclasses
+may follow calls to the user's functions. An unknown value is `Unknown`, with the name of what it
+depends on.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from lmemscope.sources.python_values import (
 )
 
 _DEEPEST = 60
-"""Expressions within each other, which functions that are followed add to."""
+"""Maximum nesting of expressions, including those in functions that are followed."""
 _REFUSED = (TypeError, ValueError, LookupError, ArithmeticError, StopIteration, AttributeError)
 _BUILTINS = frozenset(dir(builtins))
 
 
 class Evaluator:
-    """Values of a file's expressions.
+    """Evaluates a file's expressions.
 
     Args:
         source: the file's text.
         path: its absolute path.
 
     Attributes:
-        texts: its literals, and the files that it reads.
+        texts: its literals, and the files it reads.
     """
 
     def __init__(self, source: str, path: str) -> None:
@@ -90,10 +90,10 @@ class Evaluator:
         }
 
     def value(self, node: ast.expr, frame: Frame) -> Value:
-        """What an expression is.
+        """The value of an expression.
 
         Raises:
-            BeyondError: too much has been looked at.
+            BeyondError: the effort limit was reached.
         """
         self.texts.step()
         evaluate = self._kinds.get(type(node))
@@ -120,24 +120,24 @@ class Evaluator:
     def call_function(
         self, function: Function, arguments: list[Value], words: dict[str, Value], frame: Frame
     ) -> Value:
-        """What a function of the user's gives; who follows functions overrides this."""
+        """The result of a user's function; overridden by subclasses that follow functions."""
         del arguments, words, frame
         return Unknown(f"`{function.name}()`")
 
     def called(self, node: ast.Call, name: str, frame: Frame) -> Value | None:
-        """What a call is, for who has an eye on it; else None. The name is that of an import."""
+        """Hook for subclasses: the value of a call, or None. The name is that of an import."""
         del node, name, frame
         return None
 
     def is_true(self, value: Value, node: ast.expr) -> bool | None:
-        """Whether a condition holds; None where that is not known."""
+        """Whether a condition holds; None if unknown."""
         del node
         if isinstance(value, Unknown | Named | Instance | Method):
             return None
         return bool(value.value if isinstance(value, Text) else value)
 
     def _inner(self, node: ast.AST, frame: Frame) -> None:
-        """Look at the expressions in one of a kind that is not evaluated, for calls in them."""
+        """Visit the subexpressions of an unsupported expression, to find calls in them."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child, frame)
@@ -188,7 +188,7 @@ class Evaluator:
         return Text(value, tuple(places))
 
     def _operation(self, node: ast.BinOp, frame: Frame) -> Value:
-        """An operation, of which a sum may have thousands of terms: the left ones in a loop."""
+        """A binary operation; sums may have thousands of terms, so left operands need a loop."""
         pending = [node]
         while isinstance(pending[-1].left, ast.BinOp):
             self.texts.step()
@@ -380,7 +380,7 @@ class Evaluator:
         return value
 
     def bind(self, target: ast.expr, value: Value, frame: Frame) -> None:
-        """Give a target of an assignment its value."""
+        """Assign a value to a target."""
         if isinstance(target, ast.Name):
             (frame.module if target.id in frame.globals else frame).values[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -392,7 +392,7 @@ class Evaluator:
         elif isinstance(target, ast.Attribute):
             owner = self.value(target.value, frame)
             if isinstance(owner, Instance):
-                # Another object of the class may be given another value.
+                # Another object of the class may have another value.
                 owner.of.frame.values[target.attr] = Unknown(f"`{short(target)}`")
             elif isinstance(owner, Class | Module):
                 owner.frame.values[target.attr] = value
@@ -448,7 +448,7 @@ class Evaluator:
     def _computed(
         self, function: Value, node: ast.Call, arguments: list[Value]
     ) -> Callable[..., Value] | None:
-        """A function of the library's, or a method, that is computed here."""
+        """A library function or method that is supported here."""
         if isinstance(function, Named):
             if function.name == "builtins.isinstance":
                 return self._is_instance
@@ -475,7 +475,7 @@ class Evaluator:
     def arguments(
         self, node: ast.Call, frame: Frame
     ) -> tuple[list[Value], dict[str, Value], Unknown | None]:
-        """Arguments of a call, and why they are not all known by name, or None."""
+        """A call's arguments, and why they are not all known by name, or None."""
         arguments: list[Value] = []
         words: dict[str, Value] = {}
         unpacked: Unknown | None = None

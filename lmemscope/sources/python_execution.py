@@ -1,9 +1,9 @@
-"""Statements of a Python file, followed without running them, to see what kernels are made of.
+"""Follow the statements of a Python file without running them, to find how kernels are made.
 
-The module's own statements are followed once. Where a condition is not known, both branches are,
-and a name that they leave with different values is not known behind them. A function that makes
-kernels is followed by the calls that lead to it; one that nothing in the file calls is followed
-with unknown parameters, on each way through its conditions.
+The module's own statements are followed once. If a condition is unknown, both branches are
+followed, and a name with different values after them becomes unknown. A function that makes kernels
+is followed through the calls that lead to it; one that is never called in the file is followed with
+unknown parameters, along each path through its conditions.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from lmemscope.sources.python_values import (
 )
 
 _WAYS = 32
-"""Ways through a function that are followed."""
+"""Maximum number of paths followed through a function."""
 _CALLS = 20
-"""Calls within each other that are followed."""
+"""Maximum depth of calls that are followed."""
 _KEEPING = frozenset("memoize lru_cache cache staticmethod classmethod wraps experimental".split())
-"""Decorators that hand a function on as it is."""
+"""Decorators that return the function unchanged."""
 _CHANGING = frozenset("append extend insert update pop remove clear setdefault add sort".split())
 
 
@@ -48,7 +48,7 @@ class _ReturnError(Exception):
 
 
 class _StopError(Exception):
-    """A statement behind which nothing is executed: raise, break or continue."""
+    """A statement after which nothing is executed: raise, break or continue."""
 
 
 class _RaiseError(_StopError):
@@ -64,8 +64,8 @@ class _ContinueError(_StopError):
 
 
 Importing = Callable[[str, int, str | None], "Value | None"]
-"""From a module's dotted name, the number of dots before it and a name in it, to its value; None
-where it is not the user's own."""
+"""Resolves an import, given a module's dotted name, the number of leading dots and a name in it, to
+a value; None if the module is not the user's own."""
 
 
 class Executor(Evaluator):
@@ -75,8 +75,8 @@ class Executor(Evaluator):
         tree: of the file.
         source: its text.
         path: its absolute path.
-        importing: what an import of the user's own modules gives.
-        owner_of: the executor of the file in which a function stands.
+        importing: resolves imports of the user's own modules.
+        owner_of: returns the executor of the file that defines a function.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Executor(Evaluator):
                     self.frame.values[name] = Unknown(f"`{name}`, which a function assigns")
 
     def execute_alone(self, function: Function) -> bool:
-        """Follow a function with unknown parameters; whether every way through it was followed."""
+        """Follow a function with unknown parameters; return whether every path was followed."""
         decisions: list[bool] = []
         for _ in range(_WAYS):
             self._decisions, self._position, self._answered = decisions, 0, {}
@@ -138,7 +138,7 @@ class Executor(Evaluator):
     def call_function(
         self, function: Function, arguments: list[Value], words: dict[str, Value], frame: Frame
     ) -> Value:
-        """What a function of the user's gives for some arguments."""
+        """The result of a user's function for given arguments."""
         owner = self._owner_of(function.outer.module.path)
         if owner is not self:
             return owner.call_function(function, arguments, words, frame)
@@ -184,7 +184,7 @@ class Executor(Evaluator):
         return values
 
     def _decide(self, node: ast.expr | None, frame: Frame) -> bool:
-        """Which way to go where a condition is not known, on the way that is followed now."""
+        """The branch to take for an unknown condition, on the current path."""
         assert self._decisions is not None
         key = (id(frame), "" if node is None else written(node))
         if node is not None and key in self._answered:
@@ -206,7 +206,7 @@ class Executor(Evaluator):
                 self._each_inner(statement, frame)
 
     def _each_inner(self, statement: ast.stmt, frame: Frame) -> None:
-        """A statement of a kind that gives no name a value that is known."""
+        """Visit a statement that assigns no known value."""
         for child in ast.iter_child_nodes(statement):
             if isinstance(child, ast.expr):
                 self.value(child, frame)
@@ -293,7 +293,7 @@ class Executor(Evaluator):
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._do_functiondef(statement, inner, made)
-                # Names of a class are no names in its methods.
+                # Names in a class body are not visible in its methods.
                 method = inner.values[statement.name]
                 outside = Function(method.node, frame, method.defaults, method.decorator, made)
                 inner.values[statement.name] = self.functions[statement] = outside
@@ -312,7 +312,7 @@ class Executor(Evaluator):
             self._block(node.body if holds else node.orelse, frame)
 
     def _alternatives(self, blocks: Sequence[Sequence[ast.stmt]], frame: Frame) -> None:
-        """Follow blocks of which one is executed, and keep what they agree on."""
+        """Follow alternative blocks, and keep the values on which they agree."""
         before = copied(frame.values)
         ends: list[dict[str, Value]] = []
         returned: list[Value] = []
@@ -394,7 +394,7 @@ class Executor(Evaluator):
         reason: str,
         frame: Frame,
     ) -> None:
-        """Follow a loop of unknown iterations once, with what it changes unknown."""
+        """Follow a loop with an unknown number of iterations once; what it changes is unknown."""
         if self._decisions is not None and not self._decide(None, frame):
             return
         self._forget(node, reason, frame)
@@ -425,7 +425,7 @@ class Executor(Evaluator):
         except _RaiseError:
             self._alternatives([one.body for one in node.handlers] or [[]], frame)
         else:
-            # What is done after an error is followed, too, for the kernels that are made there.
+            # Code after an error is followed too, for kernels that are made there.
             after = frame.values
             for handler in node.handlers:
                 frame.values = copied(after)
@@ -455,7 +455,7 @@ def _parameters(
 
 
 def _changed(node: ast.AST) -> Iterable[str]:
-    """Names that the statements below a node may give another value, or change the object of."""
+    """Names that the statements below a node may assign, or whose object they may change."""
     found: dict[str, None] = {}
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
@@ -476,7 +476,7 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def _loaded(target: ast.expr) -> ast.expr:
-    """A target of an assignment, to be read."""
+    """An assignment target as an expression to read."""
     if isinstance(target, ast.Name):
         return ast.copy_location(ast.Name(target.id, ast.Load()), target)
     return target

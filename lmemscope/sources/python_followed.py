@@ -1,7 +1,7 @@
-"""Calls of some functions in a Python file, each with the arguments that it is given.
+"""Find calls to certain functions in a Python file, with their arguments.
 
-A call is met as often as the statements that are followed come to it: once for each element of a
-literal list that a loop goes through, or for each way through a function.
+A call is recorded each time the followed statements reach it: once per element of a literal list
+that a loop iterates over, or per path through a function.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from lmemscope.sources.python_trees import nodes, parsed
 from lmemscope.sources.python_values import Frame, Function, Module, Unknown, Value, settled
 
 _MODULES = 10
-"""Modules of the user's own that are followed from one file."""
+"""Maximum number of the user's modules followed from one file."""
 _LARGEST = 1 << 20
-"""Bytes of a module that is followed into."""
+"""Maximum size in bytes of a module that is followed."""
 _FOREIGN = frozenset({"cupy", "numpy", "numba", "cupy_backends", "scipy", "torch"})
-"""Packages whose names are taken for what they are documented as, wherever they are found."""
+"""Packages whose names are taken as documented, wherever the package is found."""
 _MOST = 400
-"""Meetings of one call that are told apart."""
+"""Maximum number of recorded executions of one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """A call that was met.
+    """An executed call.
 
     Attributes:
         node: the call.
-        kind: what it makes, as told by who asked.
+        kind: what it makes, according to the caller of `follow`.
         arguments: by position.
         words: by name.
-        unknown: why the arguments are not known, or None.
+        unknown: why the arguments are unknown, or None.
     """
 
     node: ast.Call
@@ -51,12 +51,12 @@ class Met:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What following a file met.
+    """The result of following a file.
 
     Attributes:
-        calls: in the order of the file, and of the meetings.
-        files: absolute paths under which other files were looked for.
-        unfollowed: functions of which not every way through was followed.
+        calls: in file order, then in order of execution.
+        files: absolute paths where other files were looked for.
+        unfollowed: functions whose paths were not all followed.
     """
 
     calls: tuple[Met, ...]
@@ -71,25 +71,25 @@ def follow(
     kinds: dict[ast.Call, str],
     kind_of: Callable[[str], str | None],
 ) -> Followed:
-    """Follow a file's statements to the calls that were found in its text.
+    """Follow a file's statements to the calls that its text contains.
 
     Args:
         tree: of the file.
         source: its text.
         path: its absolute path.
-        kinds: calls that the text has, and what each makes.
-        kind_of: what a function of some dotted name makes, or None.
+        kinds: the calls in the text, and what each makes.
+        kind_of: what the function with a dotted name makes, or None.
     """
     return _Following(tree, source, path, kinds, kind_of).followed()
 
 
 class _Recorder(Executor):
-    """An executor that tells of calls before it looks at their arguments for a value."""
+    """An executor that reports calls before their arguments are evaluated."""
 
     tell: Callable[[ast.Call, str, Frame], bool] = staticmethod(lambda *_: False)
 
     def called(self, node: ast.Call, name: str, frame: Frame) -> Value | None:
-        """A kernel or a module of kernels, of which nothing more is asked."""
+        """A kernel or a module of kernels, whose value is not needed further."""
         return Unknown(f"what `{name}` makes") if self.tell(node, name, frame) else None
 
 
@@ -146,7 +146,7 @@ class _Following:
         return Followed(tuple(calls), tuple(self._files), tuple(unfollowed))
 
     def _is_followed(self, function: Function) -> bool:
-        """Follow a function; whether on every way through it."""
+        """Follow a function; return whether every path was followed."""
         self._main.texts.begin()
         try:
             return self._main.execute_alone(function)
@@ -164,7 +164,7 @@ class _Following:
         return True
 
     def _alone(self) -> Iterator[Function]:
-        """Functions that lead to kernels and that nothing followed has called, callers first."""
+        """Functions that lead to kernels and were never called, callers first."""
         done: set[ast.AST] = set()
         while True:
             waiting = [
@@ -183,7 +183,7 @@ class _Following:
             yield first
 
     def _missed(self) -> list[Function]:
-        """Functions with kernels that no way followed so far has come to."""
+        """Functions with kernels that no followed path has reached."""
         missed = {call for call in self._kinds if not self._met[call]}
         return [
             function
@@ -194,7 +194,7 @@ class _Following:
     def _leading(self, functions: list[Function]) -> list[Function]:
         """Those of some functions that make kernels, or mention one that does.
 
-        That one may have been followed: another caller of it gives it other arguments.
+        The latter may have been followed already: another caller passes other arguments.
         """
         found = {
             function.node: function for function in functions if function.node in self._holding
@@ -230,16 +230,16 @@ class _Following:
             if value is None:
                 value = self._module(f"{module}.{name}", level, importer)
             if value is None or isinstance(value, Unknown):
-                # Of a library's module the documented name tells more than its text.
+                # For a library's module, the documented name says more than its text.
                 return value if level else None
             return value
 
         return importing
 
     def _bound(self, module: Module, name: str) -> Value:
-        """What a name of a module is; None where none is, or where an import asks for itself.
+        """The value of a name in a module; None if there is none, or if it is being imported.
 
-        A package that has ``from package import part`` in its ``__init__`` means the file.
+        In a package whose ``__init__`` has ``from package import part``, this means the file.
         """
         key = (id(module.frame), name)
         if key in self._resolving:
@@ -277,5 +277,5 @@ def _is_same(one: Met, other: Met) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def _mentioned(node: ast.AST) -> frozenset[str]:
-    """Names in a node; the cache goes by the node itself."""
+    """Names in a node; cached by the node itself."""
     return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))

@@ -1,4 +1,4 @@
-"""The CUDA C++ of one string literal in a Python file, at the bytes where it stands there."""
+"""Extract the CUDA C++ of a string literal in a Python file, keeping byte positions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _LITERAL = re.compile(r"(?P<prefix>[rRuU]?)(?P<quotes>\"\"\"|'''|\"|')")
 
 
 def masked(data: bytes, line: int) -> bytes | None:
-    """A Python file in which all but one literal's text is blank, so that offsets stay.
+    """A Python file in which everything but one literal's text is blank, so that offsets stay.
 
     Args:
         data: the file's bytes.
-        line: that the literal is to hold, from 1.
+        line: a line of the literal, from 1.
 
     Returns:
-        Bytes as long as ``data``; None where no literal is there whose text is what it stands for:
-        one with a backslash is not, unless it is raw, nor is an f-string, nor a file that is no
-        UTF-8 or no Python.
+        Bytes as long as ``data``. None if no literal there has the same text as its value: not one
+            with a backslash (unless raw), an f-string, a file that is not UTF-8, or one that is not
+            Python.
     """
     try:
         text = data.decode("utf-8")
@@ -28,7 +28,7 @@ def masked(data: bytes, line: int) -> bytes | None:
         return None
     if text.startswith("\ufeff"):
         return None
-    # Lines as Python counts them: a form feed ends none.
+    # Lines as Python counts them: a form feed does not end one.
     lines = [*io.StringIO(text, newline="")]
     for token in tokens:
         if token.type != tokenize.STRING or not token.start[0] <= line <= token.end[0]:
@@ -44,6 +44,6 @@ def masked(data: bytes, line: int) -> bytes | None:
 
 
 def _offset(lines: list[str], row: int, column: int) -> int:
-    """The byte of a row (from 1) and a column (from 0) of characters."""
+    """The byte offset of a row (from 1) and a column (from 0, in characters)."""
     before = sum(len(one.encode("utf-8")) for one in lines[: row - 1])
     return before + len(lines[row - 1][:column].encode("utf-8")) if row <= len(lines) else before

@@ -1,7 +1,7 @@
-"""Modules of the user's own that a Python file imports: their files, found as Python would.
+"""Find the user's own modules that a Python file imports, as Python would.
 
-An import is looked up beside the file that has it, and in the directories above it as far as the
-repository reaches, with a ``src`` in each. Installed packages are not looked into.
+An import is looked up beside the importing file, and in its parent directories up to the top of the
+repository, each with its ``src``. Installed packages are not searched.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _IMPORT = re.compile(
 )
 _BY_NAME = re.compile(rb"\b(?:import_module|__import__|run_module)[ \t]*\([ \t]*[\"']([\w.]+)[\"']")
 _HIGHEST = 12
-"""Directories above a file in which a module is looked up."""
+"""Maximum number of parent directories in which a module is looked up."""
 _MOST = 400
-"""Files that are followed from one."""
+"""Maximum number of files followed from one."""
 
 
 def local_modules(path: str) -> tuple[str, ...]:
-    """Files of a Python file's imports and of theirs, itself aside, in the order of discovery."""
+    """Files imported by a Python file, directly and indirectly, in order of discovery."""
     found: dict[str, None] = {path: None}
     pending = [path]
     while pending and len(found) < _MOST:
@@ -42,13 +42,13 @@ def local_modules(path: str) -> tuple[str, ...]:
 
 
 def find_module(module: str, names: tuple[str, ...], level: int, importer: str) -> Iterator[str]:
-    """Files that an import runs: the module, the packages around it, and submodules of it.
+    """Files that an import runs: the module, the packages around it, and its submodules.
 
     Args:
         module: dotted, without leading dots.
-        names: that are imported from it.
+        names: imported from it.
         level: number of leading dots.
-        importer: absolute path of the file with the import.
+        importer: absolute path of the importing file.
     """
     parts = [part for part in module.split(".") if part]
     for base in _bases(importer, level):
@@ -59,12 +59,12 @@ def find_module(module: str, names: tuple[str, ...], level: int, importer: str) 
 
 
 def module_file(module: str, level: int, importer: str) -> str | None:
-    """The file of a module of the user's own, or of the package that it is; None where none is.
+    """The file of a user's module or package; None if there is none.
 
     Args:
         module: dotted, without leading dots.
         level: number of leading dots.
-        importer: absolute path of the file with the import.
+        importer: absolute path of the importing file.
     """
     parts = [part for part in module.split(".") if part]
     for base in _bases(importer, level):
@@ -77,10 +77,10 @@ def module_file(module: str, level: int, importer: str) -> str | None:
 
 
 def project_of(path: str) -> str:
-    """The directory that a Python file's own project lies below, without symbolic links.
+    """The top directory of a Python file's project, without symbolic links.
 
-    Its repository; without one the working directory, where the file is below it, else the
-    directory around the packages that it is in.
+    That is its repository. Without one, it is the working directory if the file is below it, else
+    the directory around its packages.
     """
     own = os.path.realpath(os.path.dirname(path))
     directory = own
@@ -134,7 +134,7 @@ def _bases(importer: str, level: int) -> tuple[str, ...]:
 
 
 def _imported_by(path: str) -> tuple[str, ...]:
-    """Files of a file's own imports."""
+    """The files that a file imports directly."""
     try:
         return _read(path)
     except OSError:

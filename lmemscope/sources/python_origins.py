@@ -1,9 +1,9 @@
-"""Where the values of a Python file's expressions come from, as dotted names of imports.
+"""Trace values in a Python file to the imports they come from, as dotted names.
 
-Names are followed through assignments, containers, functions of the file and modules of the user's
-own, wherever in the file they stand. A value that only running the file would name is `UNKNOWN`:
-what comes out of a namespace by a computed key, of an import of a computed name, of text that is
-run. A computed attribute of a module is that module's name with `UNKNOWN` behind it.
+Names are followed through assignments, containers, functions in the file and the user's own
+modules, wherever in the file they occur. A value that only running the file would reveal is
+`UNKNOWN`: the result of a namespace lookup with a computed key, an import of a computed name, or
+executed text. A computed attribute of a module is the module's name followed by `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lmemscope.sources.python_trees import nodes, parsed
 
 UNKNOWN = "?"
 UNBOUND = "!"
-"""Of a name that nothing in the file gives a meaning."""
+"""Origin of a name to which the file gives no meaning."""
 
 _NAMESPACES = frozenset({"builtins.globals", "builtins.locals", "sys.modules", "builtins.vars"})
 _READERS = frozenset(
@@ -29,7 +29,7 @@ _READERS = frozenset(
     "inspect.currentframe inspect.stack sys._getframe pydoc.locate pkgutil.resolve_name "
     "importlib.util.module_from_spec importlib.reload types.FunctionType types.ModuleType".split()
 )
-"""Functions that give what no name in the file stands for."""
+"""Functions whose result has no name in the file."""
 _IMPORTERS = frozenset({"builtins.__import__", "importlib.import_module", "importlib.__import__"})
 _ATTRIBUTE_OF = frozenset({"builtins.getattr", "inspect.getattr_static", "object.__getattribute__"})
 _MEMBERS_OF = frozenset({"builtins.vars", "inspect.getmembers", "inspect.getmembers_static"})
@@ -43,7 +43,7 @@ _OF_CONTAINERS = frozenset("get pop setdefault values items __getitem__ copy".sp
 _PICKLERS = frozenset({"pickle.dumps", "dill.dumps", "cloudpickle.dumps"})
 _UNPICKLERS = frozenset({"pickle.loads", "dill.loads", "cloudpickle.loads"})
 _PICKLED = "pickle()"
-"""Among the origins of what was pickled in the file itself: it comes out as what went in."""
+"""Marker for values that the file itself pickled: unpickling returns what was pickled."""
 _REFLECTING = frozenset(
     "__dict__ __getattribute__ __getattr__ __globals__ __builtins__ f_globals f_locals "
     "__subclasses__ __loader__".split()
@@ -54,14 +54,14 @@ _FOLLOWED = frozenset(
     "builtins sys importlib operator inspect pickle marshal dill cloudpickle runpy gc pydoc "
     "pkgutil types functools".split()
 )
-"""Packages whose names are followed: those that make kernels, and those that give what is not
-named."""
+"""Packages whose names are traced: those that make kernels, and those that return unnamed values.
+"""
 _TEXTS = frozenset({"code", "source", "operation", "map_expr", "in_params"})
-"""Names of parameters that take a kernel's text, or what it begins with."""
+"""Names of parameters that take a kernel's text, or its beginning."""
 _NAME, _ATTRIBUTE, _RETURNED = "name", "attribute", "returned"
 _PASSES = 6
 _MOST = 32
-"""Origins of one name."""
+"""Maximum number of origins of one name."""
 _DEPTH = 60
 
 Kinds = frozenset[str]
@@ -69,15 +69,15 @@ _NOTHING: Kinds = frozenset()
 
 
 class Origins:
-    """What the names of a file stand for.
+    """The origins of a file's names.
 
     Args:
         tree: of the file.
-        path: absolute, to find the modules that it imports.
-        follow: how many modules behind each other are read.
+        path: absolute, to find the modules it imports.
+        follow: maximum length of an import chain that is read.
 
     Attributes:
-        bound: names that the file gives a meaning.
+        bound: names to which the file gives a meaning.
     """
 
     def __init__(self, tree: ast.Module, path: str, follow: int = 3) -> None:
@@ -99,11 +99,11 @@ class Origins:
                 break
 
     def files(self) -> frozenset[str]:
-        """Paths of the modules that names were followed into."""
+        """Paths of the modules into which names were followed."""
         return frozenset(self._files)
 
     def of(self, node: ast.expr) -> Kinds:
-        """Dotted names of what an expression may be."""
+        """Dotted names of the possible values of an expression."""
         if self._depth > _DEPTH:
             return frozenset({UNKNOWN})
         self._depth += 1
@@ -114,15 +114,15 @@ class Origins:
             self._depth -= 1
 
     def exported(self, name: str) -> Kinds:
-        """The same of a name of the module."""
+        """The same for a name in the module."""
         return frozenset(self._known[name]) if name in self._known else _NOTHING
 
     def names(self) -> Iterator[str]:
-        """Names of the module that stand for something."""
+        """Names in the module that have a meaning."""
         yield from self._known
 
     def called_by_import(self, name: str) -> Kinds:
-        """What a function or class calls that the file imports from a module of the user's own."""
+        """What a function or class that the file imports from a user's module calls."""
         return frozenset(
             kind for other, own in self._imported.get(name, ()) for kind in other.called_by(own)
         )
@@ -136,7 +136,7 @@ class Origins:
         return frozenset(kind for call in calls for kind in self.of(call.func))
 
     def handed_to(self, called: ast.expr) -> Kinds:
-        """What a function of another module of the user's own gives the text to that it gets."""
+        """What a function in another of the user's modules passes its text argument to."""
         if isinstance(called, ast.Name):
             found = self._imported.get(called.id, [])
         elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
@@ -147,7 +147,7 @@ class Origins:
         return frozenset(kind for other, own in found for kind in other.hands_to(own))
 
     def hands_to(self, name: str) -> Kinds:
-        """The same of a function that the module has, or imports."""
+        """The same for a function that the module defines or imports."""
         node = self._definitions.get(name)
         if not isinstance(node, ast.FunctionDef):
             imported = self._imported.get(name, ())
@@ -161,12 +161,12 @@ class Origins:
         )
 
     def is_module(self, name: str) -> bool:
-        """Whether the file is the module, or the package, of some name."""
+        """Whether the file is the module or package of a given name."""
         directory, file = os.path.split(self._path)
         return name == (os.path.basename(directory) if file == "__init__.py" else file[:-3])
 
     def text(self, node: ast.expr | None) -> str | None:
-        """The string that an expression is, put together from literals; None where computed."""
+        """The string value of an expression made of literals; None if it is computed."""
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -222,7 +222,7 @@ class Origins:
             self._known[own].add(full)
 
     def _star(self, module: str, level: int) -> bool:
-        """Take all names of a module of the user's own; whether it is one."""
+        """Import all names of a user's module; return whether it is one."""
         found = self._modules(module, (), level)
         for other in found:
             for name in other.names():
@@ -233,7 +233,7 @@ class Origins:
         return bool(found)
 
     def _add_local(self, own: str, module: str, name: str | None, level: int) -> None:
-        """What a name is that comes from a module of the user's own."""
+        """Record a name that comes from a user's module."""
         for other in self._modules(module, (name,) if name else (), level):
             if name is not None and not other.is_module(name):
                 self._known[own] |= other.exported(name)
@@ -281,7 +281,7 @@ class Origins:
             self._assign(target.value, value)
 
     def _propagate(self) -> bool:
-        """Once more from values to names; whether anything is new."""
+        """Propagate once from values to names; return whether anything changed."""
         has_changed = False
         for (role, name), values in self._values.items():
             known = self._known[name] if role == _NAME else self._kinds[role, name]
@@ -346,7 +346,7 @@ class Origins:
         return found | self._kinds.get((_ATTRIBUTE, name), set())
 
     def _classes(self, node: ast.expr) -> set[str]:
-        """Where the functions come from whose result a value is: it may be of their type."""
+        """Origins of the functions whose result a value is: it may have their type."""
         values = [node]
         if isinstance(node, ast.Name):
             values = self._values.get((_NAME, node.id), [])
@@ -409,7 +409,7 @@ class Origins:
 
 
 def _text_of(call: ast.Call) -> str | None:
-    """The name that is given to what makes a kernel for its text, if it is one."""
+    """The name passed as a kernel's text to what makes the kernel, if it is a name."""
     texts = [word.value for word in call.keywords if word.arg in _TEXTS]
     text = call.args[0] if call.args else texts[0] if texts else None
     text = text.value if isinstance(text, ast.Starred) else text

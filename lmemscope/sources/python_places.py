@@ -1,4 +1,4 @@
-"""A Python file by the bytes at which its syntax tree's nodes stand."""
+"""A Python file with its syntax tree and byte positions."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class PythonText:
     """A Python file's tree, with positions in its bytes.
 
     Args:
-        data: the file's bytes, UTF-8 without a mark.
+        data: the file's bytes, UTF-8 without a byte order mark.
 
     Raises:
-        ValueError: it is no such text, or no Python.
+        ValueError: it is not such a text, or not Python.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -37,11 +37,11 @@ class PythonText:
         self._ends = [*(found.start() for found in ends), len(data)]
 
     def start(self, node: ast.expr | ast.stmt) -> int:
-        """The byte at which a node begins."""
+        """Byte offset where a node begins."""
         return self._starts[node.lineno - 1] + node.col_offset
 
     def end(self, node: ast.expr | ast.stmt | ast.arg) -> int:
-        """The byte behind a node."""
+        """Byte offset after a node."""
         if node.end_lineno is None or node.end_col_offset is None:
             raise ValueError("a node without an end")
         return self._starts[node.end_lineno - 1] + node.end_col_offset
@@ -55,40 +55,40 @@ class PythonText:
         return self.data[self._starts[number - 1] : self._ends[number - 1]]
 
     def line_start(self, number: int) -> int:
-        """The byte at which a physical line begins."""
+        """Byte offset where a physical line begins."""
         return self._starts[number - 1]
 
     def line_end(self, number: int) -> int:
-        """The byte behind a physical line, in front of its end."""
+        """Byte offset after a physical line, before its line end."""
         return self._ends[number - 1]
 
     def indent(self, node: ast.stmt) -> bytes | None:
-        """The blanks before a statement; None where it is not the first of its line."""
+        """The indentation of a statement; None if it is not the first on its line."""
         before = self.data[self._starts[node.lineno - 1] : self.start(node)]
         return before if not before.strip(b" \t\f") else None
 
     @cached_property
     def newline(self) -> bytes:
-        """The file's own end of a line."""
+        """The file's line end."""
         found = _LINE_END.search(self.data)
         return found[0] if found is not None else b"\n"
 
     @cached_property
     def words(self) -> frozenset[bytes]:
-        """Names in the text, comments and strings included."""
+        """Names in the text, including comments and strings."""
         return frozenset(_WORD.findall(self.data))
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        """The node that holds each node."""
+        """The parent of each node."""
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     @cached_property
     def constants(self) -> dict[str, int]:
-        """Module variables that are integers as written, and that nothing else of the file binds.
+        """Module variables with a literal integer value that nothing else in the file binds.
 
-        Another module may still set them; who compiles the file sees them as it defines them. An
-        import of all of a module's names may hide what stands above it.
+        Another module may still change them; the compiler sees their values as defined. A star
+        import may hide definitions above it.
         """
         return {
             target.id: node.value.value
@@ -104,11 +104,11 @@ class PythonText:
 
     @cached_property
     def bindings(self) -> Counter[str]:
-        """How often the text binds each name, whatever the scope: imports and parameters, too."""
+        """How often the text binds each name in any scope, including imports and parameters."""
         return Counter(_bound(self.tree))
 
     def integer(self, node: ast.expr) -> int | None:
-        """The value of an expression that is an integer, or a name of a constant; else None."""
+        """The value of an expression that is an integer or a constant's name; else None."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self.integer(node.operand)
             return -value if value is not None else None
@@ -117,15 +117,15 @@ class PythonText:
         return self.constants.get(node.id) if isinstance(node, ast.Name) else None
 
     def integer_there(self, node: ast.expr) -> int | None:
-        """The same, where it may also be a name that its own function gives one integer."""
+        """The same, also for a name to which its own function assigns a single integer."""
         if isinstance(node, ast.Name) and node.id not in self.constants:
             return self._local_integer(node)
         return self.integer(node)
 
     def _local_integer(self, name: ast.Name) -> int | None:
-        """What the one assignment to a name in its own function gives it, where it is an integer.
+        """The integer assigned to a name by the only assignment in its function, if it is one.
 
-        None of a name that anything else of the file binds.
+        None if anything else in the file binds the name.
         """
         if self.bindings[name.id] != 1:
             return None
@@ -140,14 +140,14 @@ class PythonText:
         return None
 
     def _is_sure(self, node: ast.stmt) -> bool:
-        """Whether a statement of the module itself is executed, behind all imports of all names."""
+        """Whether a module-level statement is certainly executed, after all star imports."""
         if not isinstance(self._function_of(node), ast.Module):
             return True
         return node in self.tree.body and node.lineno > self._starred
 
     @cached_property
     def _starred(self) -> int:
-        """The last line that imports all names of a module, which may hide what is above it."""
+        """The last line with a star import, which may hide definitions above it."""
         lines = (
             node.lineno
             for node in ast.walk(self.tree)
@@ -161,7 +161,7 @@ class PythonText:
         return node
 
     def imports_from(self, directories: tuple[str, ...]) -> bool:
-        """Whether it imports a module of some directories, or may."""
+        """Whether it imports, or may import, a module from given directories."""
         names = [*_imported(self.tree)]
         return any(
             not name
@@ -173,7 +173,7 @@ class PythonText:
 
 
 def assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    """Names that a statement gives values, and these; None of what differs from turn to turn."""
+    """Names assigned by a statement, with their values; None for values that vary per iteration."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from _paired(target, node.value)
@@ -195,13 +195,13 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]
 
 
 def _is_only(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
-    """Whether an assignment is to one name alone."""
+    """Whether an assignment has a single name as its target."""
     targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
     return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name
 
 
 def _bound(tree: ast.AST) -> Iterator[str]:
-    """Every binding of a name, whatever its scope."""
+    """Every binding of a name, in any scope."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
@@ -220,7 +220,7 @@ def _bound(tree: ast.AST) -> Iterator[str]:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """Top-level names of the modules that are imported; empty ones of relative imports."""
+    """Top-level names of imported modules; empty for relative imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield "" if node.level else (node.module or "").partition(".")[0]

@@ -1,7 +1,7 @@
-"""Methods and formats of strings, with the lines of what they give.
+"""String methods and formatting, keeping the source location of each line.
 
-Each function raises `ValueError`, `TypeError`, `LookupError` or `OverflowError` where Python's own
-would, or where the result would be longer than any source.
+Each function raises `ValueError`, `TypeError`, `LookupError` or `OverflowError` as Python would, or
+if the result would be longer than any source.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _FIELD = re.compile(r"(?P<first>\w*)(?P<rest>(?:\.\w+|\[\w+\])*)")
 _STEP = re.compile(r"\.(\w+)|\[(\w+)\]")
 _WIDEST = 1000
 _MOST_PARTS = 100_000
-"""Parts of a string that are told apart."""
+"""Maximum number of parts of a string that are tracked."""
 _DEEPEST = 2
-"""Fields in the formats of fields, as ``str.format`` takes them."""
+"""Maximum nesting of replacement fields, as in ``str.format``."""
 _NUMBER = re.compile(r"\d+")
 
 
 class UnknownPartError(Exception):
-    """A part of a string is not known; ``reason`` is what it depends on."""
+    """A part of a string is unknown; ``reason`` is what it depends on."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -38,10 +38,10 @@ class UnknownPartError(Exception):
 
 
 class _Pieces:
-    """A string made of parts of one text and of what is inserted between them.
+    """A string made of parts of one text, with values inserted between them.
 
     Args:
-        text: the format, whose lines the literal parts keep.
+        text: the format, whose lines are those of the literal parts.
     """
 
     def __init__(self, text: Text) -> None:
@@ -58,7 +58,7 @@ class _Pieces:
     def insert(self, value: Value, spec: str = "", conversion: str | None = None) -> None:
         place = self._text.places[min(self._line, len(self._text.places) - 1)]
         text = formatted(value, spec, conversion, place)
-        # As in f-strings, the line on which something is inserted stays the format's.
+        # As in f-strings, a line into which something is inserted keeps the format's location.
         self._add(Text(text.value, (place, *text.places[1:])))
 
     def _add(self, part: Text) -> None:
@@ -72,11 +72,11 @@ class _Pieces:
 
 
 def formatted(value: Value, spec: str, conversion: str | None, place: Place) -> Text:
-    """A value as ``format`` gives it.
+    """A value as ``format`` returns it.
 
     Raises:
-        UnknownPartError: it is not known.
-        ValueError, TypeError, OverflowError: it has no such format.
+        UnknownPartError: it is unknown.
+        ValueError, TypeError, OverflowError: it does not support the format.
     """
     if isinstance(value, Unknown):
         raise UnknownPartError(value.reason)
@@ -141,7 +141,7 @@ def _without(text: str, sign: str) -> None:
 def braces(
     text: Text, arguments: Sequence[Value], words: Mapping[str, Value], depth: int = 1
 ) -> Text:
-    """``text.format(*arguments, **words)``; the depth is that of fields within fields."""
+    """``text.format(*arguments, **words)``; ``depth`` is the nesting of fields."""
     if depth > _DEEPEST:
         raise ValueError
     pieces = _Pieces(text)
@@ -242,7 +242,7 @@ def _sliced(text: Text, start: int, stop: int) -> Text:
 
 
 def sliced(text: Text, part: slice) -> Text:
-    """``text[part]``, of a step of 1."""
+    """``text[part]``, for a step of 1."""
     start, stop, step = part.indices(len(text.value))
     if step != 1:
         return at(text.value[part], text.places[0])
@@ -284,7 +284,7 @@ def _few(parts: Sequence[str]) -> None:
 
 
 def _same_lines(name: str) -> Callable[..., Value]:
-    """A method that leaves the lines as they are."""
+    """A method that does not change the number of lines."""
 
     def changed(text: Text, *arguments: Value) -> Text:
         if any(isinstance(one, int) and one > _WIDEST for one in arguments):
@@ -331,10 +331,10 @@ METHODS: Mapping[str, Callable[..., Value]] = {
 
 
 def key_of(value: Value) -> Value:
-    """As `as_key`, of what is known.
+    """As `as_key`, for known values.
 
     Raises:
-        UnknownPartError: it is not known.
+        UnknownPartError: the value is unknown.
     """
     if isinstance(value, Unknown):
         raise UnknownPartError(value.reason)

@@ -1,4 +1,4 @@
-"""Texts of a Python file: its literals, each line with its place, and the files that it reads."""
+"""The texts in a Python file: literals with line locations, and files that it reads."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from lmemscope.sources.python_modules import project_of
 from lmemscope.sources.python_values import OpenFile, Unknown, Value
 
 _STEPS = 250_000
-"""What finding out all values of a file may take: expressions looked at, and text put together."""
+"""Effort limit for all values in a file: expressions visited, and text concatenated."""
 _AT_ONCE = 40_000
-"""What one function may take of that."""
+"""Effort limit for one function."""
 _LETTERS = 256
-"""Letters that are put together in a step."""
+"""Number of characters concatenated per step."""
 _SHOWN = 60
 _SOURCES = tuple(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .ptx".split())
-"""Endings of sources, in small letters."""
+"""File name endings of sources, in lower case."""
 
 
 class BeyondError(Exception):
-    """To find out what a file holds would take too long."""
+    """Evaluating a file would take too long."""
 
 
 class SourceTexts:
-    """Literals of a file, and what other files hold.
+    """A file's literals, and the content of files it reads.
 
     Args:
         source: the file's text.
         path: its absolute path.
 
     Attributes:
-        files: absolute paths under which files were looked for, in order.
+        files: absolute paths where files were looked for, in order.
     """
 
     def __init__(self, source: str, path: str) -> None:
@@ -47,26 +47,26 @@ class SourceTexts:
         self.files: dict[str, None] = {}
 
     def step(self, letters: int = 0) -> None:
-        """Count what is looked at.
+        """Count the effort.
 
         Raises:
-            BeyondError: it is too much.
+            BeyondError: the limit was reached.
         """
         self._left -= 1 + letters // _LETTERS
         if self._left < 0 or self._left < self._before - _AT_ONCE:
             raise BeyondError
 
     def begin(self) -> None:
-        """Count what a function takes from here on."""
+        """Start counting the effort for a function."""
         self._before = self._left
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing more may be looked at."""
+        """Whether the effort limit was reached."""
         return self._left < 0
 
     def literal(self, node: ast.Constant, value: str) -> Text:
-        """The text of a string's literal."""
+        """The text of a string literal."""
         known = self._literals.get(node)
         if known is None:
             places = self.places(node, iter(()))
@@ -78,7 +78,7 @@ class SourceTexts:
         return known
 
     def places(self, node: ast.expr, inserted: Iterator[Text]) -> list[Place]:
-        """The place of each line of a literal, by walking its spelling."""
+        """The location of each line of a literal, found by parsing its spelling."""
         assert node.end_lineno is not None
         lines = self._lines[node.lineno - 1 : node.end_lineno]
         lines[-1] = lines[-1][: node.end_col_offset]
@@ -90,7 +90,7 @@ class SourceTexts:
         return walker.places
 
     def contents(self, of: Value, written: str) -> Value:
-        """What is read of an open file or a path.
+        """What reading an open file or a path returns.
 
         Raises:
             TypeError: it is neither.
@@ -105,10 +105,10 @@ class SourceTexts:
         return Unknown(f"`{written}`, of the file {path}") if found is None else found
 
     def _is_foreign(self, path: str) -> bool:
-        """Whether a file is neither the project's nor called as sources are.
+        """Whether a file is outside the project and not named like a source.
 
-        What is read of a program is shown where it does not compile, and a file that is only read
-        must not show what else is on the machine. An ``#include`` reaches sources anyway.
+        A program's text is shown if it does not compile, so a scanned file must not be able to
+        reveal other files on the machine. Sources can be reached through ``#include`` anyway.
         """
         if path.lower().endswith(_SOURCES):
             return False
@@ -118,8 +118,8 @@ class SourceTexts:
         return found is not None and not os.path.realpath(found).startswith(project)
 
     def read(self, path: str) -> Text | None:
-        """The contents of a file; None where it cannot be read."""
-        # A relative path starts where the program is run; most often that is beside the file.
+        """The content of a file; None if it cannot be read."""
+        # A relative path starts from the working directory, which is usually the file's own.
         for candidate in (os.path.join(os.path.dirname(self._path), path), os.path.abspath(path)):
             self.files[os.path.abspath(candidate)] = None
             try:
@@ -135,11 +135,11 @@ class SourceTexts:
 
 @functools.lru_cache(maxsize=4096)
 def written(node: ast.AST) -> str:
-    """An expression as written, on one line; the cache goes by the node itself."""
+    """An expression as written, on one line; cached by the node itself."""
     return " ".join(ast.unparse(node).split())
 
 
 def short(node: ast.AST) -> str:
-    """An expression as written, on one line, cut where it is long."""
+    """An expression as written, on one line, truncated if long."""
     text = written(node)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

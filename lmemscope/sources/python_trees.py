@@ -1,4 +1,4 @@
-"""Syntax trees of Python files: each parsed once, and its nodes listed once."""
+"""Syntax trees of Python files, each parsed and listed once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from lmemscope.sources.encoding import decoded_python
 
 @cached_while_unchanged(512)
 def parsed(path: str) -> ast.Module:
-    """The tree of a file, which nobody may change.
+    """The tree of a file, which must not be modified.
 
     Raises:
         OSError: it cannot be read.
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python, or nested too deeply.
+        SyntaxError, ValueError, RecursionError, MemoryError: it is not Python, or nested too
+            deeply.
     """
     return ast.parse(decoded_python(read_input(path)), path)
 
 
 @functools.lru_cache(maxsize=512)
 def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
-    """All nodes of a tree, in the order of `ast.walk`; remembered by the tree itself."""
+    """All nodes of a tree, in the order of `ast.walk`; cached in the tree itself."""
     return tuple(ast.walk(tree))

@@ -1,7 +1,7 @@
-"""Values of a Python file's expressions, as far as its text alone decides them.
+"""Value types for evaluating a Python file's expressions from its text alone.
 
-Strings are `Text`: each line knows where it stands. Numbers, tuples, lists and dictionaries are
-Python's own; the rest is one of the types here.
+Strings are `Text`, with a location for each line. Numbers, tuples, lists and dictionaries are
+Python's own; the rest are the types defined here.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Value = Any
 """A `Text`, a number, None, a container of values, or one of the types below."""
 
 LARGEST = 1 << 64
-"""Above any number that kernels are made with; the digits of larger ones may take minutes."""
+"""Above any number used in kernels; formatting larger ones may take minutes."""
 LONGEST = 1 << 22
-"""Letters of a string: above any kernel's source."""
+"""Maximum length of a string: above any kernel's source."""
 _MOST_HELD = 100_000
-"""Values in a container and in those that it holds."""
+"""Maximum number of values in a container and those nested in it."""
 
 _SIZES = {
     **dict.fromkeys(("bool", "int8", "uint8"), 1),
@@ -47,7 +47,7 @@ C_TYPES = {
     "complex64": "thrust::complex<float>",
     "complex128": "thrust::complex<double>",
 }
-"""NumPy's types as CuPy spells them in C++ (`cupy._core._scalar.get_typename`)."""
+"""NumPy types as CuPy spells them in C++ (`cupy._core._scalar.get_typename`)."""
 _CHARS = {
     "e": "float16",
     "f": "float32",
@@ -99,34 +99,34 @@ _MODULES = frozenset({"numpy", "cupy", "builtins"})
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What only running the file would tell; ``reason`` names what it depends on."""
+    """A value known only at run time; ``reason`` names what it depends on."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What an import or a builtin stands for, by its dotted name."""
+    """An import or a builtin, by its dotted name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A data type of NumPy's, by its canonical name."""
+    """A NumPy data type, by its canonical name."""
 
     name: str
 
     @property
     def kind(self) -> str:
-        """NumPy's letter of its kind."""
+        """NumPy's letter for its kind."""
         return {"bool": "b", "uint": "u", "float": "f", "complex": "c", "int": "i"}[
             self.name.rstrip("0123456789")
         ]
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return _SIZES[self.name]
 
     @property
@@ -136,7 +136,7 @@ class DataType:
 
 
 def data_type(value: Value) -> DataType | None:
-    """The data type that a value names, as ``numpy.dtype`` takes it; None where it names none."""
+    """The data type that a value names, as in ``numpy.dtype``; None if it names none."""
     if isinstance(value, DataType):
         return value
     name = value.value if isinstance(value, Text) else ""
@@ -149,13 +149,13 @@ def data_type(value: Value) -> DataType | None:
 
 
 def promoted(one: DataType, other: DataType) -> DataType:
-    """The smallest type that holds both, as ``numpy.promote_types`` gives it."""
+    """The smallest type that holds both, as in ``numpy.promote_types``."""
     low, high = sorted((one, other), key=lambda kind: "buifc".index(kind.kind))
     if low.kind == high.kind:
         return max(low, high, key=lambda kind: kind.size)
     if low.kind == "b":
         return high
-    # An unsigned number needs a wider signed one; an integer, a float of more digits.
+    # An unsigned type needs a wider signed one; an integer, a float with more digits.
     size = {"u": {"i": 2 * low.size}, "i": {}}.get(low.kind, {}).get(high.kind, 0)
     if high.kind in "fc" and low.kind in "ui":
         size = min(2 * low.size, 8)
@@ -169,7 +169,7 @@ def promoted(one: DataType, other: DataType) -> DataType:
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """Names of a module, a class or a call of a function, and where others are looked up."""
+    """The names of a module, a class or a function call, and the enclosing frame."""
 
     values: dict[str, Value] = field(default_factory=dict)
     outer: Frame | None = None
@@ -177,7 +177,7 @@ class Frame:
     globals: set[str] = field(default_factory=set)
 
     def find(self, name: str) -> Value | None:
-        """What a name stands for; None where nothing has given it a value."""
+        """The value of a name; None if it was never assigned."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.values and name not in frame.globals:
@@ -203,13 +203,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A function of the user's.
+    """A function defined by the user.
 
     Attributes:
         node: its definition.
-        outer: where it was defined.
+        outer: the frame that defines it.
         defaults: of its parameters, by name.
-        decorator: one that is not known to hand it on as it is, as written; else empty.
+        decorator: one that may not return it unchanged, as written; else empty.
         owner: the class whose method it is.
     """
 
@@ -221,13 +221,13 @@ class Function:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Its name, for messages."""
         return "a lambda" if isinstance(self.node, ast.Lambda) else self.node.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Class:
-    """A class of the user's, by what its body defines."""
+    """A class defined by the user, by what its body defines."""
 
     name: str
     frame: Frame
@@ -235,14 +235,14 @@ class Class:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """An object of a user's class of which nothing but the class is known."""
+    """An object of a user's class, of which only the class is known."""
 
     of: Class
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Method:
-    """A function or a method of a builtin type, with its object."""
+    """A function or a builtin type's method, bound to its object."""
 
     owner: Value
     name: str
@@ -271,21 +271,21 @@ class Module:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pending:
-    """What an import of the user's own module gives, found out where it is used."""
+    """The result of importing a user's module, resolved on first use."""
 
     resolve: Callable[[], Value]
 
 
 def settled(value: Value) -> Value:
-    """A value, of an import what it gives."""
+    """A value, with pending imports resolved."""
     return value.resolve() if isinstance(value, Pending) else value
 
 
 def is_vast(value: Value) -> bool:
-    """Whether a container holds too many values, each as often as it is held.
+    """Whether a container holds too many values, counting shared ones repeatedly.
 
-    Some dozens of lists that hold each other twice stand for more values than can be walked
-    through; a list that holds itself, for endlessly many.
+    A few dozen lists that contain each other twice represent more values than can be visited; a
+    list that contains itself, infinitely many.
     """
     pending, count = [value], 0
     while pending:
@@ -300,7 +300,7 @@ def is_vast(value: Value) -> bool:
 
 
 def unknown_of(values: Sequence[Value]) -> Unknown | None:
-    """The first of some values, or in containers among them, that is not known."""
+    """The first unknown value, also within containers."""
     if is_vast(values):
         return Unknown("a container of too many values")
     return _unknown_of(values)
@@ -322,12 +322,12 @@ def _unknown_of(values: Sequence[Value]) -> Unknown | None:
 
 
 def is_large(value: Value) -> bool:
-    """Whether a number is none that anybody counts with."""
+    """Whether a number is too large to compute with."""
     return isinstance(value, int) and abs(value) >= LARGEST
 
 
 def plain(value: Value) -> Value:
-    """A value with plain strings for texts, to be compared or formatted.
+    """A value with plain strings instead of texts, for comparison or formatting.
 
     Raises:
         OverflowError: it holds too many values (`is_vast`).
@@ -348,7 +348,7 @@ def _plain(value: Value) -> Value:
 
 
 def shown(value: Value) -> str | None:
-    """A value as ``str`` shows it; None where that is not known."""
+    """A value as ``str`` shows it; None if unknown."""
     if isinstance(value, Text):
         return value.value
     if isinstance(value, PurePosixPath):
@@ -370,16 +370,16 @@ def _is_simple(value: Value) -> bool:
 
 
 def as_key(value: Value) -> Value:
-    """A value as the key of a dictionary: equal texts of different places are one key."""
+    """A value as a dictionary key: equal texts at different locations are one key."""
     return plain(value)
 
 
 def elements(value: Value, place: Place) -> Iterator[Value] | None:
-    """What a loop over a value goes through; None where that is not known.
+    """The elements that a loop over a value visits; None if unknown.
 
     Args:
-        value: what is looped over.
-        place: of the loop, for keys of a dictionary and letters of a string.
+        value: the iterable.
+        place: of the loop, for dictionary keys and characters of a string.
     """
     if isinstance(value, dict | Text):
         letters = value if isinstance(value, dict) else value.value
@@ -388,7 +388,7 @@ def elements(value: Value, place: Place) -> Iterator[Value] | None:
 
 
 def merged(values: Sequence[Value], reason: str) -> Value:
-    """The value that several are, if they are one."""
+    """The common value of several, if they are equal."""
     first, *others = values
     if all(_is_equal(first, other) for other in others):
         return first
@@ -405,7 +405,7 @@ def _is_equal(one: Value, other: Value) -> bool:
 
 
 def copied(values: dict[str, Value]) -> dict[str, Value]:
-    """Names and values, with containers that may be changed apart."""
+    """Names and values, with copies of containers that may be modified separately."""
     return {
         name: value.copy() if isinstance(value, list | dict) else value
         for name, value in values.items()
@@ -413,12 +413,12 @@ def copied(values: dict[str, Value]) -> dict[str, Value]:
 
 
 def spread(values: list[Value], count: int, starred: Sequence[int]) -> list[Value] | None:
-    """Values for some targets, of which one may take the rest; None where the numbers differ.
+    """Values distributed to targets, one of which may be starred; None if the counts do not match.
 
     Args:
-        values: to be spread.
-        count: of the targets.
-        starred: the position of the target that takes the rest, if there is one.
+        values: to distribute.
+        count: number of targets.
+        starred: the position of the starred target, if there is one.
     """
     if starred and len(values) >= count - 1:
         start, behind = starred[0], count - starred[0] - 1

@@ -1,4 +1,4 @@
-"""Whether a Python file may make kernels, by its words, before anything of it is parsed."""
+"""Decide from a Python file's words whether it may make kernels, before parsing it."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ MAKERS = {
     **dict.fromkeys(("cudaLibraryLoadData", "cudaLibraryLoadFromFile"), "a library of the runtime"),
     **dict.fromkeys(("cuLinkAddData", "cuLinkAddFile"), "a module that the driver links"),
 }
-"""Names that make kernels wherever they come from, and what of."""
+"""Names of functions and decorators that make kernels, wherever they are imported from, with what
+each makes."""
 _WORDS = (
     *("cupy", "cupyx", "cupy_backends", "numba", "pycuda", "__global__", "pynvrtc"),
     *("pynvjitlink", "mxnet", "chainer", "cpp_extension", "_compile_kernel", *MAKERS),
 )
 _STEMS = tuple(one.encode() for one in _WORDS if not any(o in one for o in _WORDS if o != one))
-"""Of which each word holds one: to search bytes for bytes takes a tenth of a pattern's time."""
+"""Each word contains one of these: searching bytes for them takes a tenth of a pattern's time."""
 _NAMED = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b".encode())
 _PACKAGED = re.compile(rb"cuda(?<!\wcuda)\s*\.\s*(?:core|bindings)\b")
 _OF_MODULE = re.compile(rb"\.\s*(?:jit|local\s*\.\s*array)\b")
@@ -61,11 +62,11 @@ _UNFOLLOWED = re.compile(
     rb"|modules|attrgetter|methodcaller|getmembers|runpy|resolve_name|locate|f_globals"
     rb"|__dict__|__getattribute__)\b"
 )
-"""By which a file may come to what it does not name."""
+"""Ways in which a file may reach what it does not name."""
 
 
 def may_hold_kernels(data: bytes) -> bool:
-    """Whether a file names what makes kernels; in an encoding that is not read, it may."""
+    """Whether a file mentions what makes kernels; true if its encoding is not supported."""
     return (
         (any(stem in data for stem in _STEMS) and _NAMED.search(data) is not None)
         or _PACKAGED.search(data) is not None
@@ -76,7 +77,7 @@ def may_hold_kernels(data: bytes) -> bool:
 
 
 def _makes_kernels(data: bytes, dot: int) -> bool:
-    """Whether the ``jit`` behind a dot may be of a package that is read here."""
+    """Whether the ``jit`` after a dot may belong to a supported package."""
     end = dot
     while end and data[end - 1 : end].isspace():
         end -= 1
@@ -94,7 +95,7 @@ def is_worth_parsing(path: str) -> bool:
 
 
 def reaches_makers(path: str, data: bytes) -> bool:
-    """Whether a file, or a module of the user's own that it imports, names what makes kernels."""
+    """Whether a file, or a user's module that it imports, mentions what makes kernels."""
     return may_hold_kernels(data) or any(map(_names_makers, local_modules(path)))
 
 

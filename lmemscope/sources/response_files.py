@@ -1,7 +1,7 @@
-"""Files of options that a command line names: ``@file`` and nvcc's ``--options-file``.
+"""Read option files named on a command line: ``@file`` and nvcc's ``--options-file``.
 
-They come with the tree, like the database that names them: only regular files are opened, of a
-bounded size, to a bounded depth, and none inside itself.
+They come with the scanned tree, like the database that names them. Only regular files of limited
+size are opened, to a limited depth, and none recursively.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _WORDS = 100_000
 
 
 class Words(Iterator[str]):
-    """The words of a command line, one by one; `insert` puts those of a file in front.
+    """The words of a command line, one by one; `insert` puts a file's words in front.
 
     Args:
-        words: as after a shell.
-        directory: where relative names start; in nested files too, as nvcc and GCC do.
+        words: as split by a shell.
+        directory: base of relative names, also in nested files, as for nvcc and GCC.
     """
 
     def __init__(self, words: Iterable[str], directory: str) -> None:
@@ -31,7 +31,7 @@ class Words(Iterator[str]):
         self._levels: list[tuple[str, Iterator[str]]] = [("", iter(words))]
         self._given = 0
         self.files: list[str] = []
-        """Those that were read, absolute where the directory is."""
+        """The files that were read, absolute if the directory is."""
 
     def __next__(self) -> str:
         while self._levels:
@@ -46,14 +46,14 @@ class Words(Iterator[str]):
         raise StopIteration
 
     def put_back(self, word: str) -> None:
-        """Give a word once more."""
+        """Return a word once more."""
         self._levels.append(("", iter((word,))))
 
     def insert(self, name: str) -> None:
-        """Give the words of a file before those that are left.
+        """Put the words of a file before the remaining ones.
 
         Raises:
-            InputError: it cannot be read, is no regular file, is too large, or names itself.
+            InputError: it cannot be read, is not a regular file, is too large, or names itself.
         """
         path = os.path.normpath(os.path.join(self._directory, name))
         if any(path == level for level, _ in self._levels):
@@ -66,7 +66,7 @@ class Words(Iterator[str]):
 
 def _words(path: str) -> list[str]:
     try:
-        # Without blocking: the name may be that of a pipe that nobody writes to.
+        # Non-blocking: the name may be a pipe that nobody writes to.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):

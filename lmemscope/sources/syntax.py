@@ -1,8 +1,8 @@
-"""A user's file as a tree of CUDA C++ syntax: where a variable is declared, and where it is used.
+"""A user's file as a CUDA C++ syntax tree: declarations and uses of variables.
 
-The grammar is tree-sitter's for CUDA. It reads one file as it stands there, before preprocessing,
-so what macros make is not seen: whoever edits by it asks `Syntax.is_broken` and `Syntax.macros`
-first, and has the result compiled.
+The grammar is tree-sitter's for CUDA. It parses one file before preprocessing, so the results of
+macros are not visible. Code that edits by it must check `Syntax.is_broken` and `Syntax.macros`
+first, and compile the result.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _PRAGMA = re.compile(rb"^([ \t]*)#(?:[ \t](?=[ \t]*pragma\b)|p(?=ragma\b))", re.
 _QUALIFIER = re.compile(
     rb"\b__(?:maxnreg|cluster_dims|block_size)__\s*+\((?:[^();{}]|\([^();{}]{0,200}\)){0,200}\)"
 )
-"""Qualifiers of kernels that the grammar does not know: it would take what follows for another
+"""Kernel qualifiers that the grammar does not know: it would parse what follows as another
 declaration."""
 FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 PLAIN_TYPES = ("primitive_type", "sized_type_specifier")
-"""Types of numbers, which no class is behind."""
+"""Types of numbers, which are not classes."""
 _CASTS = (b"static_cast", b"reinterpret_cast", b"const_cast", b"dynamic_cast")
 _CHANGING = {"update_expression": "argument", "assignment_expression": "left"}
 _LABELLED = ("case_statement", "labeled_statement")
@@ -47,7 +47,7 @@ _OUTER = (
     "namespace_definition",
     *BRANCHES,
 )
-"""What items of a namespace stand in."""
+"""Nodes that contain the items of a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class Declared:
 
     Attributes:
         statement: the whole declaration.
-        declarator: of this variable, its initializer included.
+        declarator: of this variable, including its initializer.
         name: the name in it.
-        array: its array declarator, outermost extent outermost; None of a variable that is none.
+        array: its outermost array declarator; None if it is not an array.
         value: its initializer, or None.
-        function: the outermost function that it is in.
-        scope: what it is known in: the block that holds its declaration.
+        function: the outermost function that contains it.
+        scope: the block in which it is visible.
     """
 
     statement: Node
@@ -74,7 +74,7 @@ class Declared:
 
     @property
     def first(self) -> Node:
-        """The declaration's first declarator: what stands before it counts for all of them."""
+        """The declaration's first declarator: what precedes it applies to all of them."""
         return self.statement.children_by_field_name("declarator")[0]
 
     @property
@@ -93,14 +93,14 @@ def _blanks(found: re.Match[bytes]) -> bytes:
 
 
 class Syntax:
-    """A file's tree, without what is in comments and in branches that are never compiled.
+    """A file's tree, without comments and branches that are never compiled.
 
     Attributes:
-        data: the file's bytes: what a patch keeps or moves.
-        code: the same without comments and without what stands in quotes, each byte where it was:
-            what is searched, counted or matched.
-        uncommented: the same with what stands in quotes.
-        odd_line: the first line whose tokens are not read here; None of other files.
+        data: the file's bytes, which a patch keeps or moves.
+        code: the same with comments and the contents of literals blanked at unchanged positions;
+            used for searching, counting and matching.
+        uncommented: the same with literals kept.
+        odd_line: the first line with unsupported tokens; None if there is none.
 
     Args:
         data: the file's bytes.
@@ -112,36 +112,36 @@ class Syntax:
 
     @functools.cached_property
     def root(self) -> Node:
-        """The tree; of many files the text alone is asked."""
-        # A pragma may stand between any two tokens, as a comment may; the grammar knows it between
-        # statements alone, and ends the head of a loop that one follows there.
+        """The tree, built on demand: for many files only the text is needed."""
+        # A pragma may appear between any two tokens, like a comment. The grammar knows it only
+        # between statements, and would end a loop header that one follows.
         text = _PRAGMA.sub(rb"\1//", self.uncommented)
         return _parser().parse(_QUALIFIER.sub(_blanks, text)).root_node
 
     def text(self, node: Node) -> bytes:
-        """What a node says, with blanks for comments."""
+        """The text of a node, with comments blanked."""
         return self.uncommented[node.start_byte : node.end_byte]
 
     def code_of(self, node: Node) -> bytes:
-        """The text of a node, with blanks for comments and for what stands in quotes."""
+        """The text of a node, with comments and the contents of literals blanked."""
         return self.code[node.start_byte : node.end_byte]
 
     def source(self, node: Node) -> bytes:
-        """The bytes of a node as they stand in the file."""
+        """The bytes of a node, unchanged."""
         return self.data[node.start_byte : node.end_byte]
 
     def lines_end(self) -> bytes:
-        """How the file's lines end."""
+        """The file's line end."""
         return b"\r\n" if b"\r\n" in self.data else b"\n"
 
     def indent(self, node: Node) -> bytes:
-        """The blanks before what stands on the line on which a node begins."""
+        """The indentation of the line on which a node begins."""
         begin = self.line_start(node.start_byte)
         found = re.compile(rb"[ \t]*").match(self.data, begin)
         return found[0] if found is not None else b""
 
     def line_start(self, at: int) -> int:
-        """Where the line of a byte begins."""
+        """Start of the line that contains a byte offset."""
         return self.data.rfind(b"\n", 0, at) + 1
 
     def declared(self, name: str, line: int) -> Declared | None:
@@ -155,7 +155,7 @@ class Syntax:
         return None
 
     def declared_by(self, name: Node) -> Declared | None:
-        """The local variable that a name in a declaration declares; None of another name."""
+        """The local variable that a name in a declaration declares; None for other names."""
         array, value, node = None, None, name
         while node.parent is not None and node.parent.type in _DECLARATORS:
             parent = node.parent
@@ -171,13 +171,13 @@ class Syntax:
             return None
         scope, function = statement.parent, outermost(statement, FUNCTIONS)
         while scope is not None and (scope.type.startswith("preproc_") or scope.type in _LABELLED):
-            scope = scope.parent  # A branch of an `#if` is no scope, and neither is a case.
+            scope = scope.parent  # branches of `#if` and cases are not scopes
         if scope is None or function is None or not _is_field(statement, "declarator", node):
             return None
         return Declared(statement, node, name, array, value, function, scope)
 
     def uses(self, name: Node, scope: Node) -> tuple[Node, ...]:
-        """Where a variable's name stands behind its declaration within a scope, in order."""
+        """Occurrences of a variable's name after its declaration within a scope, in order."""
         wanted = self.text(name)
         return tuple(
             node
@@ -207,12 +207,12 @@ class Syntax:
             ]
 
     def functions(self, name: str) -> tuple[Node, ...]:
-        """Definitions of functions of an unqualified name."""
+        """Function definitions with an unqualified name."""
         wanted = name.encode()
         return tuple(one for one in self._definitions if self.function_name(one) == wanted)
 
     def functions_at(self, line: int) -> tuple[Node, ...]:
-        """Definitions of functions that hold a line (1-based)."""
+        """Function definitions that contain a line (1-based)."""
         row = line - 1
         return tuple(
             one for one in self._definitions if one.start_point.row <= row <= one.end_point.row
@@ -220,11 +220,11 @@ class Syntax:
 
     @functools.cached_property
     def _definitions(self) -> tuple[Node, ...]:
-        """Definitions of functions, in order."""
+        """All function definitions, in order."""
         return tuple(one for one in walk(self.root) if one.type == "function_definition")
 
     def function_name(self, function: Node) -> bytes | None:
-        """The unqualified name of a function that is defined."""
+        """The unqualified name of a defined function."""
         node = function.child_by_field_name("declarator")
         while node is not None and node.type not in _NAMES:
             if node.type in ("qualified_identifier", "template_function"):
@@ -248,13 +248,13 @@ class Syntax:
         return tuple(one for one in found.named_children if one.type.endswith("declaration"))
 
     def item(self, node: Node) -> Node:
-        """The whole item of a namespace that a node is in: what may be declared goes before it."""
+        """The namespace item that contains a node; new declarations can be inserted before it."""
         while node.parent is not None and node.parent.type not in _OUTER:
             node = node.parent
         return node
 
     def is_guard(self, branch: Node) -> bool:
-        """Whether an ``#ifndef`` is a header's guard: it defines the name first of all."""
+        """Whether an ``#ifndef`` is an include guard: it defines the name first."""
         name = branch.child_by_field_name("name")
         first = next((one for one in branch.named_children if one != name), None)
         defined = first.child_by_field_name("name") if first is not None else None
@@ -268,7 +268,7 @@ class Syntax:
         )
 
     def file_item(self, node: Node) -> Node:
-        """The item of the file that a node is in: a namespace, where it is in one."""
+        """The top-level item that contains a node: a namespace, if the node is in one."""
         found = node
         while node.parent is not None:
             if node.type not in BRANCHES and node.type != "translation_unit":
@@ -277,9 +277,9 @@ class Syntax:
         return found
 
     def documented_start(self, item: Node) -> int:
-        """Where the comment right above an item begins; else where the item's line does."""
+        """Start of the comment directly above an item; else of the item's line."""
         start = at = own = self.line_start(item.start_byte)
-        is_open = False  # Within a comment of several lines, from its end up.
+        is_open = False  # inside a multi-line comment, scanning upwards
         while at:
             begin = self.line_start(at - 1)
             text = self.data[begin:at].strip()
@@ -293,12 +293,12 @@ class Syntax:
             elif not is_open:
                 break
             at = begin
-        # Not within another comment, nor in a branch that is never compiled.
+        # Not inside another comment, nor in a branch that is never compiled.
         return start if blanked_bytes(self.data[:start] + b"x")[1].endswith(b"x") else own
 
     @functools.cached_property
     def macros(self) -> frozenset[bytes]:
-        """Words that the bodies of the file's own macros hold, but their parameters."""
+        """Words in the bodies of the file's own macros, without their parameters."""
         found: set[bytes] = set()
         for node in walk(self.root):
             if node.type in ("preproc_def", "preproc_function_def"):
@@ -311,15 +311,15 @@ class Syntax:
         return frozenset(found)
 
     def words(self) -> frozenset[bytes]:
-        """Every word of the file."""
+        """Every word in the file."""
         return frozenset(re.findall(rb"[A-Za-z_]\w*", self.code))
 
 
 def is_broken(node: Node, name: bytes) -> bool:
-    """Whether a name is in what the grammar could not read of a node.
+    """Whether a name is in a part of a node that the grammar could not parse.
 
-    What it could not read elsewhere, such as a macro in front of a statement, changes nothing of
-    where the name is used.
+    Parse errors elsewhere, such as a macro before a statement, do not affect where the name is
+    used.
     """
     if not node.has_error:
         return False
@@ -330,7 +330,7 @@ def is_broken(node: Node, name: bytes) -> bool:
 
 
 def is_cast(call: Node) -> bool:
-    """Whether what the grammar takes for a call is a cast: ``static_cast<T>(x)``, ``int(x)``."""
+    """Whether what the grammar parses as a call is a cast: ``static_cast<T>(x)``, ``int(x)``."""
     called = call.child_by_field_name("function")
     if called is not None and called.type == "template_function":
         name = called.child_by_field_name("name")
@@ -339,7 +339,7 @@ def is_cast(call: Node) -> bool:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it, in the order of the text."""
+    """A node and all of its descendants, in text order."""
     pending = [node]
     while pending:
         found = pending.pop()
@@ -349,23 +349,23 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def holds(outer: Node, inner: Node) -> bool:
-    """Whether a node is in another one, or is that."""
+    """Whether a node is inside another one, or is the same."""
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def changed(node: Node) -> Node | None:
-    """What an assignment or a step by one changes; None of another expression."""
+    """What an assignment or an increment changes; None for other expressions."""
     field = _CHANGING.get(node.type)
     return None if field is None else node.child_by_field_name(field)
 
 
 def first_named(node: Node) -> Node | None:
-    """The first child that is no punctuation; None of an empty statement."""
+    """The first child that is not punctuation; None for an empty statement."""
     return next(iter(node.named_children), None)
 
 
 def outermost(node: Node, types: tuple[str, ...]) -> Node | None:
-    """The outermost node of some types around a node."""
+    """The outermost enclosing node of given types."""
     found, above = None, node.parent
     while above is not None:
         if above.type in types:
@@ -375,7 +375,7 @@ def outermost(node: Node, types: tuple[str, ...]) -> Node | None:
 
 
 def around(node: Node, *types: str) -> Iterator[Node]:
-    """Nodes of some types around a node, innermost first."""
+    """Enclosing nodes of given types, innermost first."""
     above = node.parent
     while above is not None:
         if above.type in types:

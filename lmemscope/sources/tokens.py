@@ -1,4 +1,4 @@
-"""CUDA C++ source as tokens, and what the preprocessor's lines and comments in it say."""
+"""Tokenise CUDA C++ source, and read its preprocessor lines and lmemscope comments."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class KernelMacro(NamedTuple):
 
     Attributes:
         parameters: in order.
-        kernel: name that follows ``__global__``, maybe a parameter; None where it is pasted.
-        has_body: whether it holds the body too.
+        kernel: name after ``__global__``, possibly a parameter; None if it is pasted.
+        has_body: whether the replacement includes the body.
     """
 
     parameters: tuple[str, ...]
@@ -54,17 +54,17 @@ class KernelMacro(NamedTuple):
 def tokenise(
     text: str,
 ) -> tuple[list[Token], dict[str, bool], list[Directive], dict[str, KernelMacro]]:
-    """Tokens, included names, our own comments and macros with arguments that declare kernels.
+    """Tokens, included names, our own comments, and macros with arguments that declare kernels.
 
-    With each included name goes whether no condition may leave it out.
+    Each included name has a flag for whether no condition can exclude it.
 
-    All without what ``#if 0`` takes out.
+    Text removed by ``#if 0`` is skipped.
     """
     tokens: list[Token] = []
     includes: dict[str, bool] = {}
     directives: list[Directive] = []
     branches: list[_Branch | None] = []
-    # Comments behind which no token has come yet, and the lines of the preprocessor since.
+    # Comments not yet followed by a token, and the preprocessor lines since.
     waiting: list[int] = []
     barriers: dict[int, str] = {}
     conditions = _Conditions()
@@ -108,7 +108,7 @@ def tokenise(
 
 
 def lexemes(text: str) -> Iterator[tuple[str, str]]:
-    """Kind and text of each token and line of the preprocessor, but what ``#if 0`` takes out."""
+    """Kind and text of each token and preprocessor line, skipping ``#if 0``."""
     conditions = _Conditions()
     for match in _TOKEN.finditer(text):
         kind, lexeme = match.lastgroup or "punct", match.group()
@@ -119,13 +119,13 @@ def lexemes(text: str) -> Iterator[tuple[str, str]]:
 
 
 def literals(text: str, *, in_macro: bool = False) -> Iterator[tuple[int, str]]:
-    """What each string literal spells, with the line where it begins; adjacent ones are one.
+    """The value of each string literal, with its line; adjacent literals are joined.
 
-    But what ``#if 0`` takes out.
+    Text removed by ``#if 0`` is skipped.
 
     Args:
         text: of a source.
-        in_macro: it is a macro's replacement.
+        in_macro: whether it is a macro's replacement.
     """
     conditions = _Conditions()
     line, begun, parts = 1, 0, list[str]()
@@ -150,12 +150,12 @@ def literals(text: str, *, in_macro: bool = False) -> Iterator[tuple[int, str]]:
 
 
 def _joined(replacement: str) -> str:
-    """A macro's replacement without what continues its lines."""
+    """A macro's replacement with continued lines joined."""
     return replacement.replace("\\\n", "\n").replace("\\\r\n", "\n")
 
 
 def _spelled(literal: str) -> str:
-    """What a literal spells, as far as it matters to whoever looks for code in it."""
+    """The value of a literal, as far as needed to search for code in it."""
     if not literal.startswith('"'):
         body = literal.partition("(")[2]
         return body.rpartition(")")[0] if body.endswith('"') else body
@@ -163,7 +163,7 @@ def _spelled(literal: str) -> str:
 
 
 def _said(comment: str, line: int) -> Directive | None:
-    """What a comment says to us; what is not quite one of ours is kept to be refused by name."""
+    """An lmemscope comment; a malformed one is kept, to be rejected with a message."""
     if (said := _DIRECTIVE.match(comment)) is not None:
         return Directive(said.group(1), said.group(2).strip(), line)
     if (said := _WITHOUT_COLON.match(comment)) is not None:
@@ -176,13 +176,13 @@ def _said(comment: str, line: int) -> Directive | None:
 
 
 def _named(lexeme: str) -> str:
-    """A line of the preprocessor by its word."""
+    """A preprocessor line by its keyword."""
     word = _LINE_WORD.match(lexeme)
     return f"#{word[1] if word is not None else ''}"
 
 
 def _note_macro(define: re.Match[str], plain: set[str], macros: dict[str, KernelMacro]) -> None:
-    """Note a macro whose replacement declares a kernel."""
+    """Record a macro whose replacement declares a kernel."""
     name, parameters, replacement = define.groups()
     held = [
         "__global__" if found.group() in plain else found.group()
@@ -199,42 +199,42 @@ def _note_macro(define: re.Match[str], plain: set[str], macros: dict[str, Kernel
     body = [Token("word" if re.match(r"[A-Za-z_]", text) else "punct", text, 0) for text in held]
     kernel = Code(body).kernel_name(held.index("__global__"))
     if kernel is None and held[-1].isidentifier():
-        kernel = held[-1]  # The parameter list follows the macro.
+        kernel = held[-1]  # the parameter list follows the macro
     pasted = "##" in replacement.replace(" ", "")
     order = tuple(part.strip() for part in parameters.strip("()").split(","))
     macros[name] = KernelMacro(order, None if pasted else kernel, "{" in held)
 
 
 class _Branch:
-    """The text between two lines of the preprocessor of which nobody can tell whether it lives."""
+    """Text between two preprocessor lines that may or may not be compiled."""
 
     end = 0
-    """Line that ends it; 0 where none does."""
+    """Line that ends it; 0 if none does."""
 
 
 class _Conditions:
-    """Which text is never compiled: ``#if 0`` and its like; other conditions may hold."""
+    """Tracks text that is never compiled (``#if 0`` and the like); other conditions may hold."""
 
     def __init__(self) -> None:
         self._open: list[bool | _Branch] = []
-        """Of each condition: whether its text now lives, where that is known."""
+        """For each condition, whether its text is compiled, if known."""
         self._branches: list[_Branch] = []
         """Those of them that are branches."""
         self._dead = 0
-        """How many of them are known not to live."""
+        """How many of them are known not to be compiled."""
 
     @property
     def live(self) -> bool:
-        """Whether text here may be compiled."""
+        """Whether text at this point may be compiled."""
         return not self._dead
 
     @property
     def branch(self) -> _Branch | None:
-        """The innermost branch here that may or may not be compiled."""
+        """The innermost branch that may or may not be compiled."""
         return self._branches[-1] if self._branches else None
 
     def see(self, lexeme: str, line: int) -> None:
-        """Take note of a line of the preprocessor."""
+        """Process a preprocessor line."""
         match = _CONDITION.match(lexeme)
         if match is None:
             return
@@ -255,7 +255,7 @@ class _Conditions:
         if isinstance(now, _Branch):
             self._push(_Branch())
         elif now:
-            # After a branch that lives no other does; after a dead one the next may.
+            # After a compiled branch, no other is compiled; after a dead one, the next may be.
             self._push(False)
         else:
             self._push(True if word == "else" else _Branch())

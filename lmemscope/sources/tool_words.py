@@ -1,9 +1,9 @@
-"""Words for ptxas and NVRTC out of what is scanned: an allow-list.
+"""Allow-lists of ptxas and NVRTC options that scanned files may set.
 
-They come with the tree, in a build database, a configuration or a Python file. What is passed on
-can run no program, load no library and write no file.
+The options come with the scanned tree: from a build database, a configuration or a Python file.
+Those passed on cannot run a program, load a library or write a file.
 
-Spellings are those of ``ptxas --help`` and of NVRTC's documentation ("Supported Compile Options").
+Spellings are those of ``ptxas --help`` and NVRTC's documentation ("Supported Compile Options").
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SCALAR = re.compile(r"[\w.+-]+")
-"""What the value of a translated option may be, where it is neither a path nor a macro."""
+"""Valid values of a translated option that is neither a path nor a macro."""
 
 
 def _named(kind: str, names: str) -> dict[str, str]:
@@ -30,7 +30,7 @@ _PTXAS_WORD = (
     "device-stack-protector Ofast-compile Ofc sanitize opt-level O"
 )
 _PTXAS_VALUED = frozenset(f"{_PTXAS_NUMBER} {_PTXAS_WORD}".split())
-"""Options of ptxas that change code, with a value."""
+"""ptxas options with a value that affect code."""
 
 _PTXAS_FLAGS = frozenset(
     "disable-optimizer-constants disable-optimizer-consts dont-merge-basicblocks no-bb-merge "
@@ -39,7 +39,7 @@ _PTXAS_FLAGS = frozenset(
     "legacy-bar-warp-wide-behavior override-directive-values apply-controls g device-debug c "
     "compile-only O0 O1 O2 O3 O4".split()
 )
-"""Options of ptxas that change code, alone."""
+"""ptxas options without a value that affect code."""
 
 _PTXAS_DROPPED = re.compile(
     r"--?(v|verbose2?|v2|w|disable-warnings|warning-as-error|Werror|lineinfo|generate-line-info"
@@ -61,8 +61,8 @@ _NVRTC_VALUED = {
     **_named("scalar", "split-compile modify-stack-limit frandom-seed builtin-move-forward"),
     **_named("scalar", "builtin-initializer-list diag-suppress diag-error diag-warn"),
 }
-"""Options of NVRTC (its documentation, "Supported Compile Options") that take a value. There is no
-shell behind NVRTC: macros and directories may be called anything."""
+"""NVRTC options (its documentation, "Supported Compile Options") with a value. NVRTC does not use a
+shell, so macros and directories may have any name."""
 
 _NVRTC_FLAGS = frozenset(
     "dc device-c dw device-w ewp extensible-whole-program G device-debug lineinfo "
@@ -71,16 +71,15 @@ _NVRTC_FLAGS = frozenset(
     "no-source-include no-cache Wreorder err-no display-error-number no-err-no "
     "no-display-error-number brief-diagnostics brief-diag".split()
 )
-"""Options of NVRTC that stand alone. Precompiled headers and traces are files that it writes."""
+"""NVRTC options without a value. Precompiled headers and traces are left out: NVRTC writes them."""
 
 _NVRTC_JOINED = "IDU"
-"""One-letter options of NVRTC whose value may follow without a space."""
+"""One-letter NVRTC options whose value may follow without a space."""
 
 
 @dataclass(frozen=True, slots=True)
 class PtxasWords:
-    """Words for ptxas: those that are passed on, those that could write or read elsewhere, and
-    those that are in no table."""
+    """ptxas options: passed on, able to write or read elsewhere, and unlisted."""
 
     kept: tuple[str, ...]
     refused: tuple[str, ...]
@@ -88,7 +87,7 @@ class PtxasWords:
 
 
 def ptxas_words(given: Sequence[str]) -> PtxasWords:
-    """Tell apart the words of ptxas's command line."""
+    """Classify the words of a ptxas command line."""
     kept: list[str] = []
     refused: list[str] = []
     unknown: list[str] = []
@@ -114,7 +113,7 @@ def ptxas_words(given: Sequence[str]) -> PtxasWords:
 
 
 def nvrtc_words(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of NVRTC's command line that are passed on, and the others."""
+    """The words of an NVRTC command line that are passed on, and the others."""
     kept: list[str] = []
     refused: list[str] = []
     rest = iter(words)

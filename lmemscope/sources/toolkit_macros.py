@@ -1,7 +1,7 @@
-"""Macros of the toolkit's headers that a source names: they may be others for NVRTC than for nvcc.
+"""Find toolkit macros in a source that may differ between NVRTC and nvcc.
 
-The headers ask which compiler reads them, and define what it needs. A macro counts as the same for
-both where a header that the source includes itself defines it once, under no condition.
+The toolkit's headers test which compiler reads them. A macro counts as the same for both if a
+header that the source itself includes defines it exactly once, unconditionally.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULT
 _GUARD = re.compile(rb"#[ \t]*(?:ifndef[ \t]+|if[ \t]+!defined[ \t]*\([ \t]*)(\w+)")
 _SHOUTED = re.compile(rb"[A-Z_][A-Z0-9_]{2,}")
 _TAKEN_BACK = frozenset((b"warpSize",))
-"""Defined by headers for themselves, and undefined at their ends."""
+"""Defined by headers for their own use, and undefined at their end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class _Header:
 
 
 def macros_of(name: str, directories: Sequence[str]) -> frozenset[bytes]:
-    """Names that a header of the toolkit defines, or those that it includes.
+    """Names defined by a toolkit header, or by those it includes.
 
     Args:
-        name: as a source includes it.
+        name: as included by a source.
         directories: of the toolkit.
     """
     found = _find(name, directories)
@@ -55,9 +55,9 @@ def macros_of(name: str, directories: Sequence[str]) -> frozenset[bytes]:
 
 
 def words_at_risk(paths: Iterable[str]) -> frozenset[bytes]:
-    """Words of a source's texts that may be macros which the texts do not define.
+    """Words in a source's texts that may be macros not defined in the texts.
 
-    Those of conditions, and others that are spelt as macros are.
+    Those in conditions, and others spelled like macros.
     """
     words: set[bytes] = set()
     own: set[bytes] = set()
@@ -69,7 +69,7 @@ def words_at_risk(paths: Iterable[str]) -> frozenset[bytes]:
 
 
 def words_of(path: str) -> frozenset[bytes]:
-    """All words of a text's code; none of one that cannot be read."""
+    """All words in a text's code; empty if it cannot be read."""
     try:
         return frozenset(WORD.findall(code(read_beside(path))))
     except OSError:
@@ -77,7 +77,7 @@ def words_of(path: str) -> frozenset[bytes]:
 
 
 def is_alike(name: bytes, header: str, directories: Sequence[str]) -> bool:
-    """Whether a header that a source includes defines a macro once, under no condition."""
+    """Whether a header that a source includes defines a macro once, unconditionally."""
     path = _find(header, directories)
     if path is None or _read(path).defined.count(name) != 1:
         return False
@@ -101,7 +101,7 @@ def _read(path: str) -> _Header:
         return _Header((), ())
     guard = _GUARD.search(data)
     if guard is not None and guard[1] in SAME:
-        # Both have read it before the source, or hold it.
+        # Both have read it before the source, or have it built in.
         return _Header((), ())
     includes = dict.fromkeys(os.fsdecode(name) for name in _INCLUDE.findall(data))
     return _Header(tuple(_DEFINE.findall(data)), tuple(includes))
@@ -118,9 +118,9 @@ def _words(path: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
 
 
 def named_headers(missing: Iterable[str], directories: Sequence[str]) -> Iterator[str]:
-    """Of the headers that were not found among the user's, those of the toolkit, in order.
+    """The toolkit's headers among those not found in the user's directories, in order.
 
-    Those that both compilers have read before the source say nothing new.
+    Headers that both compilers read before the source are omitted: they add nothing.
     """
     for name in sorted(missing):
         path = _find(name, directories)

@@ -1,7 +1,7 @@
-"""Where a source asks for the version of its toolkit: another toolkit may read it otherwise.
+"""Find where a source depends on its toolkit's version, so that another toolkit may differ.
 
-What a condition makes of a version is computed for both toolkits; one that is true for both, such
-as ``CUDART_VERSION >= 11000``, says the same of both.
+Conditions are evaluated for the versions of both toolkits; one that is true for both, such as
+``CUDART_VERSION >= 11000``, has the same result.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _ASKS = re.compile(
     rb"|(?:CCCL|CUB|THRUST)_(?:(?:MAJOR|MINOR|SUBMINOR|PATCH)_)?VERSION"
     rb"|CUDA_STD_VERSION|_LIBCUDACXX_CUDA_API_VERSION)(?![\w$])"
 )
-"""Macros of versions that nvcc and the toolkit's headers define (CUDA Toolkit, NVCC guide,
-"Identification Macros"; ``cuda.h``, ``cuda_runtime_api.h`` and ``<cuda/version>``)."""
+"""Version macros of nvcc and the toolkit's headers (CUDA Toolkit, NVCC guide, "Identification
+Macros"; ``cuda.h``, ``cuda_runtime_api.h`` and ``<cuda/version>``)."""
 _DIRECTIVE = re.compile(rb"[ \t]*(?:#|%:)[ \t]*(?P<word>[a-z_]+)(?P<rest>.*)")
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*\w+\s*\)|\w+)")
 _PARAMETERS = re.compile(rb"[ \t]*\w+(?:\([^()]*\))?")
 _DEFINE = re.compile(rb"(?m:^)[ \t]*#[ \t]*define[ \t]+(\w+)((?:[ \t(][^\n]*)?)$")
 _NUMBER = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 _COMPARED = re.compile(rb"[(&|!]\s*(?P<compared>\w+\s*(?:[<>]=?|[!=]=)\s*\w+)\s*[)&|]")
-"""A comparison with nothing else beside it."""
+"""A comparison on its own."""
 _PRINTS = re.compile(rb"(?:printf|cout|cerr|clog|LOG\w*|log|print|puts)\b[^;{}]*$")
 _STATEMENT = 200
-"""Characters before a name that say what is done with it."""
+"""Number of characters before a name that show how it is used."""
 _LONGEST = 400
-"""Characters of a condition."""
+"""Maximum length of a condition, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A macro of a toolkit's version, where a text asks for it.
+    """A use of a toolkit version macro.
 
     Attributes:
         name: of the macro.
-        file: absolute; empty for the options of a command line.
-        line: in it, lines that are spliced counted as one.
+        file: absolute; empty for command-line options.
+        line: in the file; joined lines count as one.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a text says: its code, where that names versions, and its macros with their bodies."""
+    """A text's code, if it names versions, and its macros with their bodies."""
 
     asking: bytes
     definitions: tuple[tuple[bytes, bytes], ...]
@@ -66,13 +66,13 @@ class _Said:
 def asked_of_version(
     files: Iterable[str], defines: Iterable[str], here: Version, there: Version | None
 ) -> Question | None:
-    """What of a compilation's texts another toolkit may answer otherwise; None: nothing.
+    """What in a compilation's texts another toolkit may treat differently, or None.
 
     Args:
-        files: that it reads, those of toolkits aside.
+        files: that it reads, except the toolkit's.
         defines: macros of its command line, ``NAME`` or ``NAME=VALUE``.
-        here: version of the toolkit that analyses.
-        there: of the build's, another one; None where it is not known.
+        here: version of the toolkit used here.
+        there: version of the build's toolkit, if different; None if unknown.
     """
     given = "".join(f"#define {one.replace('=', ' ', 1)}\n" for one in defines).encode()
     texts = {"": _said(given), **{file: _said_in(file) for file in files}}
@@ -111,7 +111,7 @@ def _said_in(path: str) -> _Said:
 
 def _said(data: bytes) -> _Said:
     text = code(data)
-    # Most texts ask for none.
+    # Most texts name no version.
     return _Said(text if _ASKS.search(text) is not None else b"", tuple(_DEFINE.findall(text)))
 
 
@@ -132,7 +132,7 @@ def _values(version: Version) -> dict[str, int]:
 def _differing(
     text: bytes, ours: Mapping[str, int], theirs: Mapping[str, int] | None
 ) -> Iterator[tuple[str, int]]:
-    """Names of versions on whose values something of a text depends, with their lines."""
+    """Version names, with lines, on whose values something in a text depends."""
     for found in _ASKS.finditer(text):
         name = found[0].decode()
         if theirs is not None and name in ours and ours[name] == theirs[name]:
@@ -158,7 +158,7 @@ def _differing(
 def _is_directive_alike(
     directive: re.Match[bytes], ours: Mapping[str, int], theirs: Mapping[str, int] | None
 ) -> bool:
-    """Whether a directive that names versions says the same for both."""
+    """Whether a directive that names versions has the same effect for both."""
     word, rest = directive["word"], directive["rest"]
     if word in (b"if", b"elif"):
         return _same(rest, ours, theirs, as_condition=True)
@@ -166,7 +166,7 @@ def _is_directive_alike(
         named = _PARAMETERS.match(rest)
         body = rest[named.end() if named is not None else 0 :]
         return _ASKS.search(body) is None or _same(body, ours, theirs, as_condition=False)
-    # Both define it; what else names it takes it back, or shows it.
+    # Both define it; another use undefines or displays it.
     return True
 
 
@@ -177,7 +177,7 @@ def _same(
     *,
     as_condition: bool,
 ) -> bool:
-    """Whether an expression has one value for both, or as a condition one truth."""
+    """Whether an expression has the same value for both, or the same truth as a condition."""
     text = _DEFINED.sub("1", written.decode("utf-8", "replace"))
     text = text.replace("&&", " and ").replace("||", " or ")
     text = SUFFIX.sub("", re.sub(r"!(?!=)", " not ", text)).strip()

@@ -1,4 +1,4 @@
-"""What the text alone says of a source that no compiler took."""
+"""Read launches from the text of a source that no compiler accepted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lmemscope.sources.encoding import decoded, readable
 
 
 def launches_of(path: str, name: str) -> tuple[Launch, ...]:
-    """Device-side launches of a CUDA C++ source; none where it cannot be read either.
+    """Device-side launches in a CUDA C++ source; empty if it cannot be read either.
 
     Args:
         path: of the file.
-        name: as a reader knows it.
+        name: for display.
     """
     kind = kind_of(path)
     if kind is None or not kind.is_cuda:

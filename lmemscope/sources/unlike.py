@@ -1,6 +1,7 @@
-"""Whether NVRTC reads a compilation's texts otherwise than nvcc, so that nvcc has to decide.
+"""Decide whether NVRTC reads a compilation's texts differently from nvcc.
 
-Asked when a unit is compiled: what is known from an earlier run was decided then.
+If so, nvcc must compile it. This is checked when a unit is compiled; for a stored result it was
+decided then.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ _ONCE = re.compile(rb"\b(?:once|import)\b")
 
 
 def asked_of_nvcc(read: Closure, options: CompileOptions) -> str | None:
-    """What of a compilation nvcc may answer otherwise than NVRTC, or None.
+    """What in a compilation nvcc may treat differently from NVRTC, or None.
 
-    A macro that a text names and that may be another, or what else of the texts or of the options
-    NVRTC reads otherwise.
+    That is a macro in a text that may differ, or anything else in the texts or options that NVRTC
+    reads differently.
 
     Args:
         read: what the compilation reads.
-        options: that `read` was found with.
+        options: with which `read` was found.
     """
     arguments = named(options)
     defines = arguments.definitions()
     given = b"\n".join(b"#define " + one.replace(b"=", b" ", 1) for one in defines)
     is_repeated = len(set(read.digests)) < len(read.digests)
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
-    # NVRTC compiles for one architecture, and its list has no other.
+    # NVRTC compiles for one architecture, and its list contains only that.
     has_list = any(one.startswith(ARCH_LIST.encode()) for one in defines)
     # One reason is enough.
     return (
@@ -58,12 +59,12 @@ def _name_use(path: str) -> NameUse:
 
 @cached_while_unchanged(16384)
 def _is_read_once(path: str) -> bool:
-    """Whether a file may have a header read once only: by ``#pragma once`` or by ``#import``."""
+    """Whether a file may restrict a header to be read once: ``#pragma once`` or ``#import``."""
     return _ONCE.search(SPLICE.sub(b"", read_input(path))) is not None
 
 
 @cached_while_unchanged(16384)
 def _otherwise(path: str) -> str | None:
-    """What else of a file NVRTC reads otherwise than nvcc; slow."""
+    """Other parts of a file that NVRTC reads differently from nvcc; slow."""
     answers = map(read_otherwise, readings(read_input(path)))
     return next((answer for answer in answers if answer is not None), None)

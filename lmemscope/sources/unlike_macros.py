@@ -1,9 +1,9 @@
-"""Names in a text that stand for something else under nvcc than under NVRTC.
+"""Find names in a text that have different meanings under nvcc and NVRTC.
 
-nvcc preprocesses with a host compiler, and reads the host's headers before the source. So a macro
-may have another value there, or exist there alone, and a source may ask for it in any place: in a
-condition, in the body of a macro, in an expression. Names are followed through the text's own
-macros. What cannot be followed, such as a name that is pasted together, counts as different.
+nvcc preprocesses with a host compiler and reads the host's headers before the source. A macro may
+therefore have another value there, or exist only there, and a source may use it anywhere: in a
+condition, a macro body or an expression. Names are followed through the text's own macros. What
+cannot be followed, such as a pasted name, counts as different.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 _OF_THE_TIME = frozenset((b"__DATE__", b"__TIME__", b"__TIMESTAMP__"))
 _RESERVED_NAME = re.compile(rb"_[A-Z]")
 _OF_SYSTEMS = frozenset((b"linux", b"unix", b"i386"))
-"""Names that are not reserved, and that GNU's dialects define all the same."""
+"""Names that are not reserved but that GNU dialects define."""
 _OF_NVCC = re.compile(rb"__CUDA\w+|__NVCC__|__cplusplus")
 _OF_EACH = re.compile(rb"__CUDA_ARCH__|__CUDACC__|__CUDACC_RTC__|__cplusplus")
-"""Reserved names that do not depend on the host compiler, or that all compilers of CUDA define."""
+"""Reserved names that do not depend on the host compiler, or that every CUDA compiler defines."""
 _BLANKS = re.compile(rb"\s*")
 _BRACKET = re.compile(rb"[()]")
 _ASKED_ABOUT = re.compile(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)")
 _MOST = 200_000
-"""Steps of looking for what can be pasted together; what takes more counts as different."""
+"""Effort limit for finding what can be pasted; beyond it, the text counts as different."""
 _NAMED_OTHERWISE = HOST_NAMES | OTHER_RESULTS | ASKING
 _LONGEST = 20_000
-"""Bytes of a macro's arguments."""
+"""Maximum length of a macro's arguments, in bytes."""
 
 
 def differing(
     texts: Sequence[MacroUse], codes: Callable[[], Iterable[bytes]], *, other_host: bool = False
 ) -> str | None:
-    """What of a compilation's texts nvcc may answer otherwise than NVRTC, or None.
+    """What in a compilation's texts nvcc may treat differently from NVRTC, or None.
 
     Args:
-        texts: of the source, of its headers and of its options.
-        codes: gives the texts as `code` does; asked only where macros paste.
-        other_host: whether the host compiler may be another than GCC.
+        texts: of the source, its headers and its options.
+        codes: returns the texts as `code` does; called only if macros paste.
+        other_host: whether the host compiler may be other than GCC.
     """
     if any(text.is_spliced_unlike for text in texts):
         return SPLICED
@@ -84,18 +84,18 @@ def differing(
 
 
 def asked_of_compiler(texts: Sequence[MacroUse], is_nvcc: bool, is_gcc: bool) -> str | None:
-    """A reserved name that texts ask for, whose meaning only the compiler of their build knows.
+    """A reserved name used in texts whose meaning only the build's compiler knows.
 
     Args:
-        texts: of the source, of its headers and of its options.
-        is_nvcc: whether that compiler is an nvcc of any version.
+        texts: of the source, its headers and its options.
+        is_nvcc: whether that compiler is any version of nvcc.
         is_gcc: whether its host compiler is GCC.
     """
     bodies = _bodies(texts)
     asked = _reached((word for text in texts for word in text.conditions), bodies)
     if any(one.pasted for name in asked for one in bodies.get(name, ())):
         return PASTED
-    # Those that the code takes for granted, outside of conditions.
+    # Names that the code uses unconditionally.
     named = (name for text in texts for name in text.named if is_different(name))
     for name in sorted({*asked, *named} - set(bodies)):
         is_reserved = name.startswith(b"__") or _RESERVED_NAME.match(name) is not None
@@ -110,10 +110,10 @@ def asked_of_compiler(texts: Sequence[MacroUse], is_nvcc: bool, is_gcc: bool) ->
 
 
 def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
-    """Words by which texts ask whether headers exist: ``__has_include``, and macros for it.
+    """Words by which texts test whether headers exist: ``__has_include``, and macros for it.
 
     Returns:
-        The words, and whether one of them is asked of something else than a header's name.
+        The words, and whether one of them is applied to something other than a header name.
     """
     words = set(_PROBES)
     users: dict[bytes, list[bytes]] = {}
@@ -130,23 +130,23 @@ def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
 
 
 def pastes_a_probe(texts: Sequence[MacroUse], probes: Iterable[bytes]) -> bool:
-    """Whether a condition may put together what asks for headers, or for the time.
+    """Whether a condition may assemble a test for headers, or for the time.
 
     Args:
-        texts: of the source, of its headers and of its options.
-        probes: words by which they ask whether headers exist, as `probed` gives them.
+        texts: of the source, its headers and its options.
+        probes: words by which they test whether headers exist, from `probed`.
     """
     bodies = _bodies(texts)
-    # What is only asked whether it is defined is not expanded.
+    # A name tested only with ``defined`` is not expanded.
     given = (word for text in texts for word, _ in text.headers)
     asked = _reached((*(word for text in texts for word in text.open), *given), bodies)
     if not any(one.pasted for name in asked for one in bodies.get(name, ())):
         return False
-    # The name of any other macro may be put together first.
+    # The name of any other macro may be assembled first.
     words = {word for text in texts for word in text.conditions}.union(
         *(one.words for found in bodies.values() for one in found)
     )
-    # A whole name that is pasted to nothing is a word that `probed` has found.
+    # A whole name pasted to nothing is a word that `probed` has found.
     names = {*probes, *_OF_THE_TIME}
     return any(is_made_of(name, words - {name}) for name in names)
 
@@ -160,12 +160,12 @@ def _bodies(texts: Sequence[MacroUse]) -> dict[bytes, list[Definition]]:
 
 
 def is_of_its_time(texts: Sequence[MacroUse]) -> bool:
-    """Whether a text names a macro that is another at each compilation."""
+    """Whether a text uses a macro whose value changes with each compilation."""
     return any(not _OF_THE_TIME.isdisjoint(text.named) for text in texts)
 
 
 def _reached(words: Iterable[bytes], bodies: dict[bytes, list[Definition]]) -> set[bytes]:
-    """Words, and those of the macros among them, and so on."""
+    """Words, with those in the macros among them, transitively."""
     reached: set[bytes] = set()
     pending = list(words)
     while pending:
@@ -177,13 +177,13 @@ def _reached(words: Iterable[bytes], bodies: dict[bytes, list[Definition]]) -> s
 
 
 def _spells_out(bodies: dict[bytes, list[Definition]]) -> bool:
-    """Whether a macro makes a string of what other macros stand for."""
+    """Whether a macro makes a string of other macros' expansions."""
     strings = {name for name, found in bodies.items() if any(one.stringifies for one in found)}
     return bool(strings) and any(one.words & strings for found in bodies.values() for one in found)
 
 
 def _can_paste(bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]) -> bool:
-    """Whether pasting macros may make a name that differs, from what they are given."""
+    """Whether macros may paste a name that differs, from their arguments."""
     chains, given, is_nested = _pasted(bodies, codes)
     if is_nested:
         return _makes_different(given)
@@ -193,7 +193,7 @@ def _can_paste(bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]) ->
 def pasted_name(
     texts: Sequence[MacroUse], codes: Iterable[bytes], names: Sequence[bytes]
 ) -> bytes | None:
-    """The first of some names that pasting macros may make, from what they are given; or None.
+    """The first of some names that macros may paste from their arguments, or None.
 
     Args:
         texts: of a source and its headers.
@@ -220,9 +220,9 @@ def pasted_name(
 def _pasted(
     bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]
 ) -> tuple[set[tuple[tuple[bytes, ...], frozenset[bytes]]], set[bytes], bool]:
-    """What macros paste, with their parameters; the words they are given; whether these paste too.
+    """What macros paste, with parameters; the words passed to them; whether these paste too.
 
-    A macro may be given what another one was given, or has pasted.
+    A macro may be passed what another one was passed or has pasted.
     """
     pasting = {name for name, found in bodies.items() if any(one.pasted for one in found)}
     handing = set(pasting)
@@ -236,7 +236,7 @@ def _pasted(
         handing |= new
         pending += new
     given: set[bytes] = set()
-    # A macro without parameters stands for what its definition says.
+    # A macro without parameters stands for its definition.
     called = {name for name in handing if any(one.parameters for one in bodies[name])}
     for text in codes:
         given.update(_given_to(handing, called, text))
@@ -250,7 +250,7 @@ def _pasted(
 def _makes_one_of(
     chain: Sequence[bytes], parameters: frozenset[bytes], given: frozenset[bytes] | set[bytes]
 ) -> bool:
-    """Whether words put together in an order may be a name that differs."""
+    """Whether words concatenated in order may be a name that differs."""
     begun = {b""}
     for number, word in enumerate(chain):
         parts = given | {b""} if word in parameters else {word}
@@ -264,7 +264,7 @@ def _makes_one_of(
 
 
 def _given_to(macros: set[bytes], called: set[bytes], text: bytes) -> Iterator[bytes]:
-    """Words among the arguments of macros; all words where one is named without arguments."""
+    """Words in macro arguments; all words if a macro is named without arguments."""
     behind = 0
     for found in WORD.finditer(text):
         if found[0] not in macros or found.start() < behind:
@@ -289,7 +289,7 @@ def _after_blanks(text: bytes, at: int) -> int:
 
 
 def _closed(text: bytes, begin: int) -> int | None:
-    """Behind the brackets that close arguments, and those that follow them at once."""
+    """Position after the brackets that close the arguments, and those directly following."""
     depth = 0
     for bracket in _BRACKET.finditer(text, begin, begin + _LONGEST):
         depth += 1 if bracket[0] == b"(" else -1
@@ -299,7 +299,7 @@ def _closed(text: bytes, begin: int) -> int | None:
 
 
 def _holds_bare(text: bytes, names: set[bytes]) -> bool:
-    """Whether one of some names stands without arguments; they may come from elsewhere."""
+    """Whether one of some names occurs without arguments, which may come from elsewhere."""
     return any(
         found[0] in names and not text.startswith(b"(", _after_blanks(text, found.end()))
         for found in WORD.finditer(text)
@@ -307,7 +307,7 @@ def _holds_bare(text: bytes, names: set[bytes]) -> bool:
 
 
 def _is_asked_about(text: bytes, at: int) -> bool:
-    """Whether a directive defines a name, takes it back or asks whether it is defined."""
+    """Whether a directive defines or undefines a name, or tests whether it is defined."""
     line = text[text.rfind(b"\n", 0, at) + 1 : at].strip()
     return _ASKED_ABOUT.fullmatch(line) is not None
 
@@ -327,13 +327,13 @@ def _differs_made(name: bytes) -> bool:
         return name in FUNCTIONS
     if name in LIBRARY_FUNCTIONS or name in _NAMED_OTHERWISE:
         return True
-    # Two names of macros, one behind the other, are no name of a macro.
+    # Two macro names joined together are not a macro's name.
     likely = is_likely(name) and b"____" not in name
     return name in FUNCTIONS or is_different(name) or likely
 
 
 def _makes_different(fragments: set[bytes]) -> bool:
-    """Whether fragments put together, in any order, may be a name that differs."""
+    """Whether fragments concatenated in any order may be a name that differs."""
     pending = [word for word in fragments if _begins(word)]
     tried = 0
     while pending:

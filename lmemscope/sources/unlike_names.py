@@ -1,8 +1,8 @@
-"""Names whose declarations nvcc and NVRTC know otherwise, where a source can tell the difference.
+"""Find names declared differently for nvcc and NVRTC, where a source can tell.
 
-A name that NVRTC does not know is an error in most places. It is none where a lookup may fail: in
-a call whose arguments depend on a template's, behind ``struct`` and its like, and in operands that
-are not evaluated. Text is looked through, not parsed: what may be such a place counts as one.
+A name unknown to NVRTC is an error in most places, but not where a lookup may fail: in a call whose
+arguments depend on a template's, after ``struct`` and the like, and in unevaluated operands. The
+text is searched, not parsed: whatever may be such a place counts as one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lmemscope.sources.host_names import (
 from lmemscope.sources.macro_use import WORD, MacroUse
 
 _STD = re.compile(rb"(?<![\w$])(?<!cuda::)(?<!cuda/)std(?![\w$])")
-"""Of the standard library, which NVRTC does not have; both compilers have libcu++'s."""
+"""The standard library's namespace, which NVRTC lacks; both compilers have libcu++'s."""
 _MEMBER = re.compile(rb"(?:(?<!\.)\.|->)\s*+(?:template\s++)?[A-Za-z_$][\w$]*")
 _NEXT = re.compile(rb"\s*([A-Za-z_$][\w$]*|\S)?")
 _CLASS_KEY = rb"(?<![\w$])(?:struct|class|union|enum)(?![\w$])"
@@ -52,22 +52,22 @@ _BUILTIN = re.compile(
 _RESERVED = re.compile(rb"__|_[A-Z]")
 _KEY_ALONE = re.compile(_CLASS_KEY + rb"\s*$")
 _ATTRIBUTES = frozenset(b"__attribute__ __attribute __declspec __alignof__ __typeof__".split())
-"""What may stand in front of a name, or ask about an operand, and is known to both."""
+"""Words that may precede a name or query an operand, and that both know."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameUse:
-    """What one text says of names that are declared before it.
+    """A text's use of names that are declared before it.
 
     Attributes:
         otherwise: a name that differs whatever else is read, or None.
-        called: names of nvcc's headers that are called, have a class key in front or stand in a
-            macro's body.
-        mentioned: those that stand elsewhere, each with the word behind it or an empty one.
-        overloaded: functions that are overloaded otherwise.
-        types: names that are declared as types.
+        called: names from nvcc's headers that are called, follow a class key or are in a macro's
+            body.
+        mentioned: those used elsewhere, each with the following word or an empty one.
+        overloaded: functions with different overloads.
+        types: names declared as types.
         asks: whether it may depend on a lookup that fails.
-        hands: whether a macro calls what it is given, or stands for a class key.
+        hands: whether a macro calls a parameter, or stands for a class key.
     """
 
     otherwise: str | None
@@ -80,10 +80,10 @@ class NameUse:
 
 
 def name_use(text: bytes) -> NameUse:
-    """Read a text for names.
+    """Read the use of names in a text.
 
     Args:
-        text: as of `lmemscope.sources.macro_use.code`.
+        text: from `lmemscope.sources.macro_use.code`.
     """
     words = set(WORD.findall(text))
     bodies = [(found[1], found[2]) for found in _BODY.finditer(text)]
@@ -112,7 +112,7 @@ def name_use(text: bytes) -> NameUse:
 
 
 def named_otherwise(uses: Sequence[NameUse], macros: Iterable[MacroUse]) -> str | None:
-    """A name of a compilation's texts that NVRTC may know otherwise than nvcc, or None."""
+    """A name in a compilation's texts that NVRTC and nvcc may know differently, or None."""
     first = next((use.otherwise for use in uses if use.otherwise is not None), None)
     if first is not None:
         return first
@@ -137,7 +137,7 @@ def named_otherwise(uses: Sequence[NameUse], macros: Iterable[MacroUse]) -> str 
 
 
 def is_declared_otherwise(name: bytes) -> bool:
-    """Whether nvcc's headers declare a name and NVRTC does not, or not with the same results."""
+    """Whether nvcc's headers declare a name, and NVRTC does not or with different results."""
     return (
         name in HOST_NAMES
         or name in OTHER_RESULTS
@@ -147,7 +147,7 @@ def is_declared_otherwise(name: bytes) -> bool:
 
 
 def _mentions(text: bytes, names: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Names and what follows each, members left out."""
+    """Names, and what follows each; members are left out."""
     for found in WORD.finditer(_MEMBER.sub(b" ", text)):
         if found[0] in names:
             behind = _NEXT.match(found.string, found.end())
@@ -159,13 +159,13 @@ def _in_bodies(bodies: Iterable[tuple[bytes | None, bytes]]) -> set[bytes]:
 
 
 def _hands(parameters: bytes | None, body: bytes) -> bool:
-    """Whether a macro calls a parameter, or leaves a class key in front of what follows."""
+    """Whether a macro calls a parameter, or leaves a class key before what follows."""
     given = set(WORD.findall(parameters or b""))
     return bool(given & set(_CALLED.findall(body))) or _KEY_ALONE.search(body) is not None
 
 
 def _always_otherwise(text: bytes, words: set[bytes], keyed: set[bytes]) -> str | None:
-    """A name that is known otherwise wherever it stands, or in a place where a lookup may fail."""
+    """A name that differs wherever it occurs, or that is used where a lookup may fail."""
     if _STD.search(text) is not None:
         return "std"
     found = {word for word in words if _BUILTIN.fullmatch(word)} - SAME_BUILTINS

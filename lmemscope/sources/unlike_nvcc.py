@@ -1,4 +1,4 @@
-"""What NVRTC reads otherwise than nvcc with its host compiler, so that nvcc has to decide."""
+"""Find constructs that NVRTC reads differently from nvcc with its host compiler."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OF_A_NAME = re.compile(
     rb"(?<![\w$])(?:struct|class|union)\s*$"
     rb"|\b(?:bool|char|short|int|long|float|double|signed|unsigned)\b[\s*]+\w+\s*(?:\[\w*\]\s*)*$"
 )
-"""What stands before an attribute that says nothing of a type behind its braces."""
+"""What may precede an attribute that does not apply to the type after its braces."""
 _NO_LAYOUT = (
     rb"(?:__)?(?:always_inline|noinline|unused|used|deprecated|noreturn|visibility|cold|hot|pure"
     rb"|const|nothrow|nonnull|format|warn_unused_result)(?:__)?(?![\w$])"
 )
-"""Attributes of functions and variables, which say nothing of a type's layout."""
+"""Attributes of functions and variables, which do not affect a type's layout."""
 _ALIKE = re.compile(
     rb"\s*\(\s*\(\s*(?:" + _NO_LAYOUT + rb"\s*(?:\([^()]*\)\s*)?(?:,\s*|(?=\))))*\)\s*\)"
 )
@@ -63,7 +63,7 @@ _READ_OTHERWISE = {
     ),
     "a question of what functions throw, which the host's headers declare": re.compile(
         rb"\bnoexcept\s*\((?!\s*(?:true|false|[01])\s*\))"
-        # Of the type of a function; behind a function's own declaration other tokens stand.
+        # Part of a function type; after a function's own declaration, other tokens follow.
         rb"|\b(?:noexcept|throw\s*\(\s*\))\s*[>,)]"
         rb"|\b(?:using\b[^;{}=]{0,200}=|typedef\b)[^;{}]{0,400}\b(?:noexcept|throw\s*\(\s*\))"
         rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define\b[^\n]*\b(?:noexcept\b|throw\s*\(\s*\))"
@@ -77,18 +77,18 @@ _READ_OTHERWISE = {
     "an order of three ways, whose types the host's headers declare": re.compile(rb"<=>"),
     "virtual functions, whose tables NVRTC names by other symbols": re.compile(rb"\bvirtual\b"),
 }
-"""What NVRTC reads, but otherwise than nvcc: structures have other sizes, or code differs.
+"""Constructs that NVRTC accepts but reads differently: structures have other sizes, or code
+differs.
 
-Measured with CUDA 13: GNU attributes behind a type's braces or in double brackets, for which all
-but those of a known meaning in front of a name are taken; strings that are
-wide or UTF-8 by their prefix, or name characters by number; and powers, for of a number and an
-integer the host's library makes two numbers, where NVRTC has an overload that multiplies; the
-classification of a number, which is a ``bool`` for nvcc and decides overloads and ``auto``; macros
-that a pragma keeps and gives back, and what else GCC's preprocessor does when a pragma says so; the
-functions of the host's library, which its headers declare as throwing nothing, a part of their
-types, and NVRTC does not; the number of a line in a macro's arguments over several lines, and the
-name of a file; ``<=>``, whose types ``<compare>`` declares; and the table of virtual functions of
-an object that a template makes, which NVRTC reads through a symbol of its own where nvcc names it.
+Measured with CUDA 13. GNU attributes after a type's braces or in double brackets (all except those
+with a known meaning before a name). Strings with a wide or UTF-8 prefix, or that name characters by
+number. Powers: for a number and an integer, the host's library uses two numbers, and NVRTC has an
+overload that multiplies. Number classification, which is ``bool`` for nvcc and affects overloads
+and ``auto``. Macros that a pragma saves and restores, and other effects of pragmas on GCC's
+preprocessor. Host library functions, which its headers declare as not throwing (a part of their
+type) and NVRTC does not. The line number within a macro's arguments over several lines, and the
+name of a file. ``<=>``, whose types ``<compare>`` declares. The virtual table of an object made by
+a template, for which NVRTC uses its own symbol where nvcc names it.
 """
 
 
@@ -97,7 +97,7 @@ _LIBRARY = frozenset(LIBRARY_FUNCTIONS)
 
 @functools.lru_cache(maxsize=256)
 def _of_a_function(names: frozenset[bytes]) -> re.Pattern[bytes]:
-    """Where one of some functions is named for its type, not called."""
+    """Where one of some functions is named for its type rather than called."""
     function = rb"(?:::\s*+|std\s*+::\s*+)?(?:" + b"|".join(sorted(names)) + rb")"
     return re.compile(
         rb"\bdecltype\s*\(\s*+(?:&\s*+)?" + function + rb"\s*\)"
@@ -106,7 +106,7 @@ def _of_a_function(names: frozenset[bytes]) -> re.Pattern[bytes]:
         + rb"\s*[),;:]|<\s*+(?:&\s*+)?"
         + function
         + rb"\s*[>,]"
-        # A macro's body that names one and does not call it: whatever uses the macro may ask.
+        # A macro body that names one without calling it: any use of the macro may query its type.
         rb"|(?m:^)[ \t]*(?:#|%:)[ \t]*define\b[^\n]*?(?<![\w$.])"
         + function
         + rb"(?![\w$])(?![ \t]*\()"
@@ -114,16 +114,16 @@ def _of_a_function(names: frozenset[bytes]) -> re.Pattern[bytes]:
 
 
 def read_otherwise(text: bytes) -> str | None:
-    """What of a text NVRTC would read otherwise; None where nothing is known to be.
+    """What in a text NVRTC would read differently; None if nothing is known.
 
     Args:
-        text: of a source or a header, spliced lines joined.
+        text: of a source or header, with continued lines joined.
     """
-    # A comment may stand between any two tokens, and what begins one may stand in quotes.
+    # A comment may occur between any two tokens, and its opening characters in a literal.
     for shown in dict.fromkeys((text, code(text), _COMMENT.sub(b" ", text))):
         named = _LIBRARY.intersection(_WORD.findall(shown))
         for what, pattern in _READ_OTHERWISE.items():
-            # All functions in one pattern take seconds in CUTLASS's headers.
+            # A single pattern with all functions takes seconds in CUTLASS's headers.
             asked = _of_a_function(named) if what == _TYPE and named else pattern
             if asked.search(shown) is not None:
                 return what
@@ -136,7 +136,7 @@ def read_otherwise(text: bytes) -> str | None:
 
 
 def _asks_for_place(text: bytes) -> bool:
-    """Whether a line's number or a file's name may decide something: what is printed does not."""
+    """Whether a line number or file name may affect the code; printing does not."""
     return any(
         _BEFORE_PLACE.search(text, max(0, found.start() - 500), found.start()) is None
         or _BEHIND_PLACE.match(text, found.end()) is None
@@ -145,9 +145,9 @@ def _asks_for_place(text: bytes) -> bool:
 
 
 def _has_attribute(text: bytes) -> bool:
-    """Whether an attribute may say more of a type than one in front of the type's name.
+    """Whether an attribute may say more about a type than one before the type's name.
 
-    Behind braces NVRTC leaves it out, and a macro can be the brace, the word or the attribute.
+    After braces NVRTC ignores it, and a macro may stand for the brace, the word or the attribute.
     """
     if b"__attribute" in text and (
         _NAMED_ALIKE.search(text) is not None

@@ -1,10 +1,10 @@
-"""Kernels of a Python file in forms that nothing here reads, by form and line.
+"""Find code in a Python file that may make kernels in forms that are not supported.
 
-What reads a file recognises calls and decorators by the names that the file imports them under.
-Whatever else the file does with these names may make a kernel: it gives one another name, takes it
-out of a module by a string, runs text as a program. So does CUDA C++ in a string that no recognised
-call takes, and a function that is given to what only running the file would name. Each is said, for
-a gate may not pass what nobody looked at.
+The readers recognise calls and decorators by the names under which a file imports them. Any other
+use of these names may make a kernel too: giving one another name, taking it from a module by a
+string, executing text. The same holds for CUDA C++ in a string that no recognised call takes, and
+for a function passed to something that only running the file would name. All of it is reported,
+because a gate must not pass what was not checked.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _BEGINNING = re.compile(r"\b__global__\b")
 _OTHER_JITS = frozenset(PACKAGES).union(
     "numba jax jaxlib flax haiku equinox torch llvmlite thunder brainpy brainstate".split()
 )
-"""Packages whose ``jit`` is known; of Numba's, what makes CUDA kernels is read by other names."""
+"""Packages whose ``jit`` is known; Numba's CUDA kernels are found by other names."""
 _PACKAGES = frozenset({"cupy", "cupyx", "cupy_backends", "numba", "pycuda"})
 _LIBRARY = re.compile(r"cupy_backends\.cuda\.libs\.(?!nvrtc\b)\w+(?:\..*)?")
-"""CuPy's bindings of libraries that hold their kernels compiled."""
+"""CuPy's bindings of libraries that contain precompiled kernels."""
 _COMPILERS = _PACKAGES | {"cuda", "nvrtc", "numba_cuda", "pynvrtc", "pynvjitlink"}
 _MAKING = re.compile(
     rf"(?:.*\.)?(?:{'|'.join(MAKERS)})"
@@ -39,25 +39,25 @@ _MAKING = re.compile(
     r"|cuda\.(?:bindings\.)?(?:nvrtc|nvvm|nvjitlink|nvfatbin)\.\w+|(?:pynvrtc|pynvjitlink)\..*"
     r"|mxnet\.(?:.*\.)?rtc\..*|torch\.utils\.cpp_extension\.load|torch\.cuda\._compile_kernel"
 )
-"""Functions that make kernels, by the dotted names of what is imported."""
+"""Functions that make kernels, by the dotted names of imports."""
 _RUN = frozenset({"exec", "eval", "compile"})
 _WORDS = re.compile(r"\b(?:" + "|".join(MAKERS) + r"|cuda\s*\.\s*jit|__global__)\b")
 _OF_A_TEST = frozenset({"isinstance", "issubclass", "hasattr"})
 _OF_BUILTINS = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set) for name in dir(kind) if name[0] != "_"
 )
-"""Methods by which nothing makes a kernel, whatever they are called on."""
+"""Methods that never make a kernel, whatever object they are called on."""
 _ASSEMBLED = (ast.JoinedStr, ast.BinOp, ast.Attribute, ast.FormattedValue)
 _ARGUMENTS = (ast.Call, ast.Subscript)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class UnreadKernel:
-    """Something that may make a kernel.
+    """Code that may make a kernel.
 
     Attributes:
-        line: where it is.
-        form: what it is, for a person.
+        line: its line.
+        form: a description for people.
     """
 
     line: int
@@ -70,12 +70,11 @@ def find_unread(
     texts: Collection[ast.expr],
     origins: Origins,
 ) -> tuple[UnreadKernel, ...]:
-    """What may make kernels in a parsed file and is not read.
+    """Code that may make kernels in a parsed file and was not read.
 
     Args:
         tree: of the file.
-        recognised: the functions of calls, and the decorators, that kernels were read from or that
-            make none.
+        recognised: call functions and decorators from which kernels were read, or that make none.
         texts: literals that are part of what was read.
         origins: of the file's values.
     """
@@ -88,7 +87,7 @@ def find_unread(
 
 
 def find_unnamed(tree: ast.Module, origins: Origins) -> tuple[UnreadKernel, ...]:
-    """What may make kernels in a file that names nothing that does, nor imports what does.
+    """Code that may make kernels in a file that neither names nor imports what does.
 
     Args:
         tree: of the file.
@@ -100,7 +99,7 @@ def find_unnamed(tree: ast.Module, origins: Origins) -> tuple[UnreadKernel, ...]
 def _by_origin(
     tree: ast.Module, read: set[int], origins: Origins, *, reaches: bool
 ) -> Iterator[UnreadKernel]:
-    """What is called, or given a function, and may make kernels by where it comes from."""
+    """What is called, or passed a function, and may make kernels, judging by its origin."""
     functions = {
         node.name
         for node in nodes(tree)
@@ -127,7 +126,7 @@ def _by_origin(
 
 
 def _of_users(decorator: ast.expr, origins: Origins) -> Iterator[UnreadKernel]:
-    """A kernel by a decorator of the user's own, imported, which calls what makes kernels."""
+    """A kernel made by an imported decorator of the user's own that calls what makes kernels."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     if not isinstance(called, ast.Name):
         return
@@ -143,9 +142,9 @@ def _doubtful(
     """Why something that is called may make a kernel, if it may.
 
     Args:
-        called: it, or a decorator.
+        called: the call's function, or a decorator.
         origins: of the file's values.
-        is_given: whether a function of the file is given to it.
+        is_given: whether a function of the file is passed to it.
         reaches: whether the file reaches what makes kernels.
     """
     if isinstance(called, ast.Attribute) and called.attr in _OF_BUILTINS and not is_given:
@@ -174,7 +173,7 @@ class _Finder:
         self._modules = _modules(self._nodes)
         self._functions = _functions(self._nodes)
         self._imported = _imported(self._nodes)
-        # Annotations and tests of a type make no kernel, and neither do docstrings.
+        # Annotations and type tests make no kernel, nor do docstrings.
         self._passed_over = recognised | set(map(id, _of_types(self._nodes)))
         self._docstrings = set(map(id, _docstrings(self._nodes)))
         self._parents = {
@@ -182,7 +181,7 @@ class _Finder:
         }
 
     def find(self) -> Iterator[UnreadKernel]:
-        """In no order."""
+        """The findings, in no particular order."""
         for node in self._nodes:
             if id(node) in self._passed_over:
                 continue
@@ -230,19 +229,19 @@ class _Finder:
         return None
 
     def _is_of_others(self, node: ast.expr) -> bool:
-        """Whether a name is an import's of which nobody knows what it makes."""
+        """Whether a name is an import that may make anything."""
         package = self._imported.get(_root(node))
         return package is not None and package.partition(".")[0] not in _OTHER_JITS
 
     def _decorates(self, node: ast.expr) -> bool:
-        """Whether something is called or decorates; a flag may have the same name."""
+        """Whether something is called or used as a decorator; a flag may have the same name."""
         parent = self._parents.get(id(node))
         if isinstance(parent, ast.Call):
             return node is parent.func or _last(parent.func) == "partial"
         return isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
     def _runs(self, called: ast.expr) -> str | None:
-        """The built-in function that runs text as a program, by whatever name it is called."""
+        """The built-in function that executes text, under any name."""
         if isinstance(called, ast.Name):
             full = self._imported.get(called.id, "")
             name = full.removeprefix("builtins.") if full.startswith("builtins.") else called.id
@@ -303,7 +302,7 @@ class _Finder:
 
 
 def _modules(nodes: Collection[ast.AST]) -> dict[str, str]:
-    """Modules that can make kernels, by the names that the file knows them under."""
+    """Modules that can make kernels, by the names under which the file knows them."""
     found: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -325,7 +324,7 @@ def _modules(nodes: Collection[ast.AST]) -> dict[str, str]:
 
 
 def _imported(nodes: Collection[ast.AST]) -> dict[str, str]:
-    """What the file imports, of whatever package, by the names that it knows it under."""
+    """Everything that the file imports, by the names under which it knows it."""
     found: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -340,7 +339,7 @@ def _imported(nodes: Collection[ast.AST]) -> dict[str, str]:
 
 
 def _functions(nodes: Collection[ast.AST]) -> dict[str, str]:
-    """Makers by the other names that the file imports them under, and what of."""
+    """Functions that make kernels, by the other names under which the file imports them."""
     found = {}
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
@@ -357,7 +356,7 @@ def _functions(nodes: Collection[ast.AST]) -> dict[str, str]:
 
 
 def _of_types(nodes: Collection[ast.AST]) -> Iterator[ast.AST]:
-    """All that is in annotations, and in what `isinstance` is asked."""
+    """Everything in annotations, and in the arguments of `isinstance`."""
     for node in nodes:
         given: list[ast.expr | None] = []
         if isinstance(node, ast.arg | ast.AnnAssign):
@@ -372,7 +371,7 @@ def _of_types(nodes: Collection[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _docstrings(nodes: Collection[ast.AST]) -> Iterator[ast.AST]:
-    """Strings that are statements of their own."""
+    """Strings that are statements."""
     return (node.value for node in nodes if isinstance(node, ast.Expr))
 
 

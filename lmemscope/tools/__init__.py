@@ -1,1 +1,1 @@
-"""The only place that finds, loads or starts a tool of NVIDIA's."""
+"""Find, load and start external tools (NVIDIA's and git); nothing else does."""

@@ -1,4 +1,4 @@
-"""Programs whose memory lies at the same addresses in every run."""
+"""Start programs without address space layout randomization."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_NO_RANDOMIZATION, _ASK = 0x0040000, 0xFFFFFFFF
-"""``ADDR_NO_RANDOMIZE`` of personality(2), and what only asks."""
+_ADDR_NO_RANDOMIZE, _QUERY = 0x0040000, 0xFFFFFFFF
+"""See personality(2)."""
 
 
 @contextmanager
 def fixed_addresses() -> Iterator[None]:
-    """Let programs that this thread starts have their memory where they always have it.
+    """Disable address randomization for programs that this thread starts.
 
-    Where the system refuses, as containers may, they are started as ever.
+    Has no effect if the system refuses, as some containers do.
     """
     try:
         set_personality = ctypes.CDLL(None).personality
@@ -22,8 +22,8 @@ def fixed_addresses() -> Iterator[None]:
         yield
         return
     set_personality.argtypes = [ctypes.c_ulong]
-    before = set_personality(_ASK)
-    changed = before >= 0 and set_personality(before | _NO_RANDOMIZATION) >= 0
+    before = set_personality(_QUERY)
+    changed = before >= 0 and set_personality(before | _ADDR_NO_RANDOMIZE) >= 0
     try:
         yield
     finally:

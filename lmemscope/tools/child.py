@@ -1,13 +1,13 @@
-"""Processes of this program's own that do calls: its workers, and each compilation in a library.
+"""Run calls in child processes: the workers, and each compilation with a library.
 
-A library that compiles may crash, and it keeps state. Met with NVRTC 13.5: after one program with
-``-G``, ``--restrict`` or ``--Ofast-compile``, later programs of the same process get other PTX, and
-nothing resets that. So each such compilation has a process of its own (`call`). Where even the
-addresses of its memory count, all begin from one that is the same in every run (`steady`).
+A compiler in a library may crash, and it keeps state. Observed with NVRTC 13.5: after one program
+with ``-G``, ``--restrict`` or ``--Ofast-compile``, later programs in the same process get different
+PTX, and nothing resets that. So each such compilation runs in its own process (`call`). If the
+result depends even on memory addresses, see `lmemscope.tools.reproducible`.
 
-Protocol: 8 bytes of length, little endian, then a pickle; ``(function, arguments)`` one way,
+Protocol: 8 bytes of length, little endian, then a pickle: ``(function, arguments)`` one way,
 ``(True, result)`` or ``(False, exception)`` the other. Nothing else uses these pipes: the child
-points file descriptor 1 at its standard error, because libraries print.
+redirects file descriptor 1 to standard error, because libraries print.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 _THREADS = "/proc/self/task"
 _DESCRIPTORS = "/proc/self/fd"
 _FOR_COMPILERS = re.compile(r"PATH|HOME|LD_LIBRARY_PATH|LANG|LC_\w+|CUDA\w*|CUPY\w*|NVRTC\w*")
-"""Variables that a compiler's library may read; the others would move what lies behind them."""
+"""Environment variables that a compiler may read. Others would shift the heap."""
 
 
 class KilledError(WorkerCrashError):
-    """Somebody ended the process: no crash of the compiler's."""
+    """The process was killed from outside: not a crash of the compiler."""
 
 
 class TimeLimit(Protocol):
-    """When a call is given up on."""
+    """Decides when a call has run too long."""
 
     def left(self) -> float:
-        """Seconds to wait before `is_over` is asked."""
+        """Number of seconds to wait before calling `is_over`."""
 
     def is_over(self) -> bool:
-        """Whether the call has had its time."""
+        """Whether the call has used up its time."""
 
 
 def call(
     function: Callable[..., T], *arguments: Any, meanwhile: Callable[[], object] | None = None
 ) -> T:
-    """What a function returns in a process of its own; one that is killed is tried again.
+    """Run a function in a separate process and return its result; if killed, try once more.
 
     Args:
         function: importable by name.
-        arguments: its arguments; they and what it returns are pickled.
-        meanwhile: called here while it runs.
+        arguments: its arguments; they and the result are pickled.
+        meanwhile: called in this process while it runs.
 
     Raises:
         WorkerCrashError: the process died.
@@ -75,7 +75,7 @@ def call(
     try:
         return _called(function, arguments, meanwhile)
     except KilledError:
-        # It may be what the system ends when memory is short: that says nothing of the program.
+        # The system may have killed it for lack of memory, which says nothing about the program.
         return _called(function, arguments, None)
 
 
@@ -105,15 +105,15 @@ def is_single_threaded() -> bool:
 
 
 class Child:
-    """A process that does one call after the other, and lives no longer than this one.
+    """A process that runs one call after another, and ends with this process.
 
     Args:
-        forks: make it a fork of this process, which takes about a millisecond, if this one has a
-            single thread; else it is a fresh interpreter.
-        preload: a module that a fresh interpreter imports before it takes calls.
-        directory: for its temporary files; without one, the system's.
-        steady: make it a fresh interpreter that does its first call itself, and each later one in a
-            fork of what it was then: see `lmemscope.tools.steady`.
+        forks: fork this process, which takes about a millisecond, if it has a single thread;
+            otherwise start a new interpreter.
+        preload: a module that a new interpreter imports before taking calls.
+        directory: for its temporary files; by default the system's.
+        reproducible: start a new interpreter with the same memory addresses in every run. It runs
+            the first call itself, and each later one in a fork of its state after that.
 
     Raises:
         WorkerCrashError: no process can be started.
@@ -125,7 +125,7 @@ class Child:
         forks: bool = False,
         preload: str | None = None,
         directory: str | None = None,
-        steady: bool = False,
+        reproducible: bool = False,
     ) -> None:
         directory = directory or tempfile.gettempdir()
         self._status: int | None = None
@@ -144,7 +144,7 @@ class Child:
                     opened.enter_context(end)
                 calls, self._calls, self._answers, answers = ends
                 start = _fork if forks and is_single_threaded() else _spawn
-                start = _spawn_steady if steady else start
+                start = _spawn_reproducible if reproducible else start
                 self._pid = start(calls, answers, self._errors, self._lifeline, preload, directory)
             except OSError as error:
                 raise WorkerCrashError(
@@ -158,7 +158,7 @@ class Child:
             self._opened = opened.pop_all()
 
     def send(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        """Begin a call.
+        """Start a call.
 
         Raises:
             WorkerCrashError: the process has died.
@@ -169,12 +169,12 @@ class Child:
             raise self._crash() from error
 
     def receive(self, limit: TimeLimit | None = None) -> tuple[bool, Any]:
-        """Whether the call succeeded; its result or the exception.
+        """Whether the call succeeded, and its result or exception.
 
         Raises:
-            TimeoutError: it has had its time; the process is ended.
-            KilledError: somebody killed the process.
-            WorkerCrashError: the process died otherwise.
+            TimeoutError: it has used up its time; the process is ended.
+            KilledError: the process was killed from outside.
+            WorkerCrashError: the process died in another way.
         """
         try:
             body = self._read(int.from_bytes(self._read(_LENGTH, limit), "little"), limit)
@@ -188,30 +188,30 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """Its process ID."""
         return self._pid
 
     def is_alive(self) -> bool:
-        """Whether it could take a call; only the thread that owns the child may ask."""
+        """Whether it can take a call; only for the thread that owns the child."""
         if self._status is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             self._status = status if pid else None
         return self._status is None
 
     def stop(self) -> None:
-        """End the process; any thread may call this, for nobody else has its number yet."""
+        """End the process; callable from any thread, because the process ID is not yet reused."""
         if self._status is None:
-            # Its group is not there at once.
+            # Its process group may not exist yet.
             for kill in (os.killpg, os.kill):
                 with contextlib.suppress(OSError):
                     kill(self._pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the process and close what leads to it; only the thread that owns it may."""
+        """End the process and close its pipes; only for the thread that owns it."""
         if self.is_alive():
             self.stop()
             self._status = os.waitpid(self._pid, 0)[1]
-        # What was left of a call when the process died has no reader any more.
+        # Data of a call that was left when the process died has no reader.
         with contextlib.suppress(BrokenPipeError):
             self._opened.close()
 
@@ -267,7 +267,7 @@ def _fork(
     preload: str | None,
     directory: str,
 ) -> int:
-    del preload  # This process has imported what it calls.
+    del preload  # the forked process has already imported what it calls
     pid = os.fork()
     if pid:
         return pid
@@ -278,7 +278,8 @@ def _fork(
         lifeline.tie(os.getpid())
         for end, number in ((calls, 0), (answers, 1), (errors, 2)):
             os.dup2(end.fileno(), number)
-        # An end of a pipe that is held here would hide from its reader that its writer has died.
+        # If the child held another pipe's writing end open, its reader would not see the writer
+        # die.
         for name in os.listdir(_DESCRIPTORS):
             if int(name) > 2 and int(name) != lifeline.end:
                 with contextlib.suppress(OSError):
@@ -286,7 +287,7 @@ def _fork(
         tempfile.tempdir = os.environ["TMPDIR"] = directory
         serve(None)
     finally:
-        # Nothing of the parent's may run here: no handler, no test.
+        # Run none of the parent's code here, such as handlers or tests.
         os._exit(1)
 
 
@@ -298,14 +299,14 @@ def _spawn(
     preload: str | None,
     directory: str,
 ) -> int:
-    # The path is set from inside: PYTHONPATH stays as the user has it, for a user's file that a
-    # worker may have to run.
+    # The path is set inside the process: PYTHONPATH stays as the user has it, for user files that a
+    # worker runs.
     code = f"from lmemscope.tools.child import serve; serve({preload!r})"
     environment = {**cleaned(), "TMPDIR": directory}
     return _started(code, (calls, answers, errors), lifeline, environment)
 
 
-def _spawn_steady(
+def _spawn_reproducible(
     calls: IO[bytes],
     answers: IO[bytes],
     errors: IO[bytes],
@@ -313,13 +314,13 @@ def _spawn_steady(
     preload: str | None,
     directory: str,
 ) -> int:
-    del preload  # Its first call says what it imports.
+    del preload  # The first call imports what it needs.
     given = cleaned()
     environment = {name: given[name] for name in sorted(given) if _FOR_COMPILERS.match(name)}
     environment |= {"TMPDIR": directory, "PYTHONHASHSEED": "0"}
-    code = "from lmemscope.tools.steady import serve; serve()"
-    # Python keeps the names of what is in a directory that it looks into, and in the user's own
-    # these change. So it looks only where packages are installed.
+    code = "from lmemscope.tools.reproducible import serve; serve()"
+    # Python caches the listing of each directory on its path, and those of user directories change
+    # between runs. So only directories of installed packages are searched.
     named = set(os.environ.get("PYTHONPATH", "").split(os.pathsep))
     path = [one for one in import_path() if _is_for_packages(one) or one in named]
     with fixed_addresses():
@@ -327,7 +328,7 @@ def _spawn_steady(
 
 
 def _is_for_packages(entry: str) -> bool:
-    """Whether a directory of the import path is this package's, Python's or holds packages."""
+    """Whether an entry of the import path belongs to this package, to Python or to packages."""
     installed = os.path.basename(entry) in ("site-packages", "dist-packages")
     return installed or entry.startswith((OWN, sys.prefix, sys.base_prefix))
 
@@ -353,7 +354,7 @@ def _started(
         start_new_session=True,
     )
     lifeline.tie(process.pid)
-    process.returncode = 0  # It is waited for by its number.
+    process.returncode = 0  # it is waited for by process ID
     return process.pid
 
 
@@ -364,8 +365,8 @@ def serve(preload: str | None) -> None:
     os.dup2(2, 1)
     if preload is not None:
         importlib.import_module(preload)
-    # What a call makes lives to its end, and looking through it for garbage again and again costs a
-    # tenth of the time. It is looked for between calls, in what the last one left.
+    # Objects made by a call live until its end, and repeated garbage collection costs a tenth of
+    # the time. Garbage of the last call is collected between calls.
     gc.disable()
     gc.freeze()
     while answer_one(calls, answers):
@@ -374,7 +375,7 @@ def serve(preload: str | None) -> None:
 
 
 def answer_one(calls: IO[bytes], answers: IO[bytes]) -> bool:
-    """Do one call; False where there is none any more."""
+    """Read one call, run it and send its result; False at the end of the input."""
     header = calls.read(_LENGTH)
     if not header:
         return False
@@ -388,7 +389,7 @@ def answer_one(calls: IO[bytes], answers: IO[bytes]) -> bool:
     try:
         _send(answers, answer)
     except (OSError, EOFError):
-        raise  # nobody is there to tell
+        raise  # there is nobody to report to
     except Exception as error:  # noqa: BLE001 - what cannot be pickled, or only too deep down
         _send(answers, (False, InternalError.of(error)))
     return True

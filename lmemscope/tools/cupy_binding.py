@@ -1,14 +1,14 @@
-"""CuPy's NVRTC binding without CuPy's arrays.
+"""Load CuPy's NVRTC binding without importing the rest of CuPy.
 
-The binding loads NVRTC in its first call, and on the way asks the package ``cupy`` for one
-submodule, its private ``_environment``, to log through. The package itself imports NumPy and all
-of CuPy's arrays: nine tenths of what loading NVRTC takes, and more than a small compilation.
+The binding loads NVRTC in its first call. For that it imports one submodule of the package
+``cupy``, the private ``_environment``, for logging. The package itself imports NumPy and all of
+CuPy's arrays, which takes nine tenths of the time of loading NVRTC, and longer than a small
+compilation.
 
-So the first call is made while ``cupy`` is a package of that submodule alone. This happens inside
-an import of ``cupy`` that then fails, so that whoever imports it later gets the real package, and
-another thread that imports it meanwhile waits for the import system's own lock. A CuPy that wants
-more than that submodule refuses the first call, and the next one imports the package as CuPy means
-it.
+Therefore the first call is made while ``cupy`` is a package with only that submodule. This happens
+inside an import of ``cupy`` that then fails on purpose, so that later imports get the real package,
+and other threads that import it meanwhile wait for the import system's lock. If a version of CuPy
+needs more than that submodule, the first call fails, and the next one imports the real package.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SUBMODULE = "cupy._environment"
 
 
 def binding() -> Any:
-    """The module ``cupy_backends.cuda.libs.nvrtc``, its library loaded where that is cheap.
+    """The module ``cupy_backends.cuda.libs.nvrtc``, with its library loaded if that is cheap.
 
     Raises:
-        ImportError: there is no CuPy that fits this interpreter.
+        ImportError: no CuPy for this interpreter is installed.
     """
     from cupy_backends.cuda.libs import nvrtc
 
@@ -39,7 +39,7 @@ def binding() -> Any:
         finder = _SubmoduleAlone(nvrtc)
         sys.meta_path.insert(0, finder)
         try:
-            # What fails but for our own end of the import fails again in the caller's first call.
+            # Any failure other than our deliberate one recurs in the caller's first call.
             with contextlib.suppress(_Done, ImportError, AttributeError, OSError, RuntimeError):
                 importlib.import_module(_PACKAGE)
         finally:
@@ -52,7 +52,7 @@ class _Done(Exception):  # noqa: N818 - no error: it ends the import that served
 
 
 class _SubmoduleAlone(MetaPathFinder, Loader):
-    """Finds ``cupy`` for the thread that made it: the package's place, and none of its code."""
+    """Finds ``cupy`` for the thread that created it: the package's location without its code."""
 
     def __init__(self, nvrtc: Any) -> None:
         self._nvrtc = nvrtc
@@ -71,7 +71,8 @@ class _SubmoduleAlone(MetaPathFinder, Loader):
         return alone
 
     def exec_module(self, module: ModuleType) -> None:
-        # CPython's fast path gives a thread that waited what it saw before it waited: this module.
+        # CPython's fast path gives a waiting thread the module that it saw before it waited: this
+        # one.
         module.__dict__["__getattr__"] = self._attribute
         importlib.import_module(_SUBMODULE)
         self._nvrtc.getVersion()

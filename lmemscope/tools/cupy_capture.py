@@ -1,10 +1,9 @@
-"""Run in a process of its own, on request only: runs a user's file and notes CuPy's kernels as they
-are made.
+"""Run a user's file and record the CuPy kernels it makes; a separate process, only on request.
 
     python -P cupy_capture.py REQUEST ANSWER
 
-No GPU is needed: what would make a kernel makes a stand-in, which compiles and launches nothing. A
-file that needs more of a GPU than kernels ends with its error; what was made before is told.
+No GPU is needed: kernel constructors return stand-ins, which neither compile nor launch anything. A
+file that needs a GPU for more than kernels ends with its error; what it made before is reported.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Any
 
 _CLASSES = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel")
 _MOST = 2000
-"""Kernels that are noted."""
+"""Maximum number of kernels recorded."""
 
 
 def main() -> None:
-    """Read the request, write what was made."""
+    """Read the request, run the file, write the answer."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     made: list[dict[str, Any]] = []
     error = None
@@ -60,9 +59,9 @@ def _intercept(made: list[dict[str, Any]], path: str) -> None:
         for module in (cupy, _core, _core.core):
             if hasattr(module, name):
                 setattr(module, name, stand_in)
-    # CuPy's asks for the device.
+    # CuPy's own version queries the device.
     cupy.memoize = _util.memoize = _memoize
-    # A package may leave its kernels out where there is no GPU.
+    # A package may skip its kernels if there is no GPU.
     cupy.is_available = cupy.cuda.is_available = lambda: True
 
 
@@ -102,7 +101,7 @@ def _stand_in(kind: str, made: list[dict[str, Any]], skipped: list[str]) -> type
 
 
 def _told(value: Any) -> Any:
-    """A value as JSON tells it; of another type, nothing."""
+    """A value as JSON represents it; None for other types."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):

@@ -1,9 +1,9 @@
-"""Run in a process of its own: what the installed CuPy puts around kernels that it generates.
+"""Ask the installed CuPy for the code around the kernels it generates; a separate process.
 
     python -P cupy_child.py ANSWER
 
 ANSWER is a JSON file. Importing CuPy takes a third of a second and starts threads, so it is done
-here, once for a worker. No GPU is needed: CuPy compiles nothing.
+here, once per worker. No GPU is needed: CuPy compiles nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Ask CuPy's own functions for kernels of marks."""
+    """Ask CuPy's own functions for kernels with placeholder expressions."""
     try:
         answer = _templates()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _templates() -> dict[str, object]:
-    # CuPy has no public way to see the kernels that it generates without a device.
+    # CuPy has no public way to show its generated kernels without a device.
     from cupy._core import _kernel, _reduction, core
 
     nothing = _kernel._TypeMap(())  # noqa: SLF001
@@ -36,7 +36,7 @@ def _templates() -> dict[str, object]:
         *("@map_expr@", "@reduce_expr@", "@post_map_expr@", nothing),
         *("@input_expr@", "@output_expr@", "@preamble@", ()),
     )
-    # The list of parameters, which is empty here, stands between the name and the brace.
+    # The parameter list, empty here, is between the name and the brace.
     return {
         "elementwise": elementwise.replace("//() {", " {"),
         "reduction": reduction.replace("//() {", " {"),

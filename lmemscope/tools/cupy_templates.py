@@ -1,4 +1,4 @@
-"""The text that the installed CuPy puts around kernels that it generates, asked of CuPy itself."""
+"""Get the code that the installed CuPy puts around generated kernels, from CuPy itself."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SECONDS = 60.0
 
 @functools.lru_cache(maxsize=1)
 def templates() -> CupyTemplates:
-    """What CuPy puts around expressions; asked once for a process.
+    """The code that CuPy puts around expressions; queried once per process.
 
     Raises:
-        ToolMissingError: CuPy cannot be imported, or generates its kernels in another way.
+        ToolMissingError: CuPy cannot be imported, or generates its kernels differently.
     """
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         answered = Path(directory, "answer.json")

@@ -1,4 +1,4 @@
-"""The GPU of this machine, by the CUDA driver."""
+"""Query this machine's GPU through the CUDA driver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMPUTE_CAPABILITY_MAJOR and _MINOR, CUDA driver API, cuda.h."""
 
 @functools.cache
 def present_gpu() -> tuple[str, Device] | None:
-    """Architecture and figures of the first GPU; None without driver or device."""
+    """Architecture and properties of the first GPU; None without driver or device."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

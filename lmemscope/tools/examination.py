@@ -1,4 +1,4 @@
-"""Which parts of the toolchain there are, and whether they belong together."""
+"""Check the toolchain for ``doctor``: which tools exist, and whether their versions match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lmemscope.model import Tool
 from lmemscope.tools.toolchain import Toolchain, host_compiler, tool_version, wheel_of
 
 _READER = "nvdisasm"
-"""It reads what ptxas wrote: a newer one reads what an older one did."""
+"""It reads ptxas output, including that of older versions."""
 
 _CUPY = re.compile(r"cupy(?:-cuda\d+x?|-rocm-[\d-]+)?")
 _CUDA_12 = re.compile(r"nvidia-cuda-(?:nvrtc|runtime|nvcc|cccl)-cu12")
@@ -25,7 +25,7 @@ _WHEELS_OF = re.compile(r"/nvidia/(?:(cu13)|cuda_\w+)/")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the diagnosis: a tool that was found, or the hint for one that was not."""
+    """One line of the diagnosis: a tool that was found, or a hint about a missing one."""
 
     name: str
     tool: Tool | None
@@ -34,7 +34,7 @@ class Finding:
 
 
 def examine(toolchain: Toolchain) -> tuple[Finding, ...]:
-    """Look for every part of the toolchain."""
+    """Look for every tool."""
     from lmemscope.tools import nvrtc
 
     findings = [_found("nvrtc", lambda: nvrtc.library(toolchain), "compiles CUDA C++")]
@@ -70,7 +70,7 @@ def _optimising_linker(toolchain: Toolchain) -> Tool:
 
 
 def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Version conflicts: tools of different toolkits, and others of theirs on PATH."""
+    """Version conflicts: tools of different toolkits, and other copies on PATH."""
     paths = {finding.name: finding.tool.path for finding in findings if finding.tool is not None}
     places = {
         os.path.dirname(os.path.realpath(paths.get(name) or "")) for name in ("nvcc", "ptxas")
@@ -119,10 +119,10 @@ def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
 
 
 def installed_wheels(path: Sequence[str] | None = None) -> Mapping[str, str]:
-    """Versions of the installed distributions by their normalised names.
+    """Versions of installed distributions by normalised name.
 
     Args:
-        path: directories to look in; by default those that Python imports from.
+        path: directories to search; by default Python's import path.
     """
     found = importlib.metadata.distributions(path=list(sys.path if path is None else path))
     named = ((_name_of(one), one) for one in found)
@@ -130,7 +130,7 @@ def installed_wheels(path: Sequence[str] | None = None) -> Mapping[str, str]:
 
 
 def _name_of(wheel: importlib.metadata.Distribution) -> str | None:
-    """Its name; None where its record is damaged, for which versions of Python differ."""
+    """Its name; None if its metadata is damaged, which Python versions treat differently."""
     try:
         return wheel.metadata["Name"]
     except (FileNotFoundError, KeyError):
@@ -138,7 +138,7 @@ def _name_of(wheel: importlib.metadata.Distribution) -> str | None:
 
 
 def several_cupys(wheels: Iterable[str]) -> str | None:
-    """What to do where several distributions bring the package ``cupy``, or None."""
+    """Advice if several distributions provide the package ``cupy``, or None."""
     cupys = sorted(name for name in wheels if _CUPY.fullmatch(name))
     if len(cupys) < 2:
         return None
@@ -150,9 +150,9 @@ def several_cupys(wheels: Iterable[str]) -> str | None:
 
 
 def mixed_lines(findings: Iterable[Finding], wheels: Iterable[str]) -> str | None:
-    """What to do where the search took wheels of CUDA 12 and of CUDA 13, or None.
+    """Advice if both CUDA 12 and CUDA 13 wheels were found, or None.
 
-    Both lines can lie side by side, and CuPy takes NVRTC of the one that it was built for.
+    Both can be installed side by side; CuPy uses the NVRTC of the version it was built for.
     """
     lines: dict[str, list[str]] = {}
     for finding in findings:

@@ -1,10 +1,10 @@
-"""What a git repository holds, read so that nothing runs that the repository names.
+"""Read a git repository without running anything that the repository names.
 
-Its configuration and attributes may name programs: hooks, filters, monitors of the file system,
-drivers of diff and merge, pagers, helpers, transports. A checkout, an archive, and a comparison
-with the working tree run filters; looking at the index may ask a monitor; a missing object is
-fetched. So git is asked for objects alone, by commands that need none of that, and the working
-tree is read here. (gitattributes(5); githooks(5); git(1), "GIT_NO_LAZY_FETCH".)
+Its configuration and attributes may name programs: hooks, filters, file system monitors, diff and
+merge drivers, pagers, helpers, transports. A checkout, an archive or a comparison with the working
+tree runs filters, reading the index may call a monitor, and a missing object is fetched. So git is
+asked only for objects, by commands that need none of that, and the working tree is read here.
+(gitattributes(5); githooks(5); git(1), "GIT_NO_LAZY_FETCH".)
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ _LISTING = 1 << 28
 _AT_ONCE = 1 << 26
 _HEADER = 200
 _BATCH = 3
-"""Words of the line that ``git cat-file --batch`` has above a content: name, kind and size."""
+"""Number of words in the ``git cat-file --batch`` header: name, kind and size."""
 _OPERATORS = re.compile(r"[~^:]|@\{")
 _REFERENCE = re.compile(r"[\w.+/@#%=,-]+")
-"""Names without what `git for-each-ref` would take for a pattern."""
+"""Names without characters that `git for-each-ref` treats as a pattern."""
 
 LINK, MODULE = 0o120000, 0o160000
-"""Modes of entries that are a symbolic link, or a submodule's commit."""
+"""Modes of symbolic links and submodule commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of a revision.
+    """A file in a revision.
 
     Attributes:
-        path: relative to the top, as the file system spells it; with no ``..`` in it.
-        mode: git's; of a file, a link or a submodule.
+        path: relative to the top, as the file system spells it, without ``..``.
+        mode: git's mode of a file, link or submodule.
         object: name of its content, or of a submodule's commit.
-        size: of its content, in bytes; None where it is not in the repository.
+        size: of its content in bytes; None if it is not in the repository.
     """
 
     path: str
@@ -66,17 +66,17 @@ class Repository:
     """A repository with a working tree.
 
     Attributes:
-        top: directory of the working tree, absolute, without symbolic links.
+        top: absolute path of the working tree, with links resolved.
     """
 
     top: str
 
     @classmethod
     def around(cls, directory: str) -> tuple[Repository | None, str]:
-        """The repository that a directory lies in, or None and what git said.
+        """The repository around a directory, or None and git's message.
 
         Raises:
-            ToolMissingError: there is no git.
+            ToolMissingError: git is not installed.
         """
         if not os.path.isdir(directory):
             return None, f"{directory} does not exist"
@@ -87,7 +87,7 @@ class Repository:
         return cls(os.path.realpath(top)), ""
 
     def commit(self, name: str) -> str | None:
-        """Hash of the commit of that name, or None."""
+        """The hash of a named commit, or None."""
         if not name or name.startswith("-") or "\0" in name:
             return None
         done = _asked(["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], self.top)
@@ -95,7 +95,7 @@ class Repository:
         return found if done.returncode == 0 and _COMMIT.fullmatch(found) else None
 
     def merge_base(self, first: str, second: str) -> str | None:
-        """Hash of the best common ancestor of two commits, or None where none is known here."""
+        """The hash of two commits' best common ancestor, or None if none is known."""
         commits = [self.commit(name) for name in (first, second)]
         if None in commits:
             return None
@@ -104,16 +104,16 @@ class Repository:
         return found if done.returncode == 0 and _COMMIT.fullmatch(found) else None
 
     def entries(self, commit: str) -> tuple[Entry, ...]:
-        """The files of a commit.
+        """The files in a commit.
 
         Raises:
-            UsageError: the repository is damaged, or names more files than any has.
+            UsageError: the repository is damaged, or has an implausible number of files.
         """
         listed = self._listed(["ls-tree", "-r", "-l", "-z", "--full-tree", commit])
         return tuple(_entry(record) for record in listed.split(b"\0") if record)
 
     def indexed(self) -> dict[str, bool]:
-        """Paths that git knows in the working tree, and whether each is left out of it.
+        """The paths in git's index, and whether each is excluded from the working tree.
 
         Raises:
             UsageError: as `entries`.
@@ -123,10 +123,10 @@ class Repository:
         return {record[2:]: record.startswith("S") for record in records}
 
     def own_files(self, directories: Sequence[str]) -> dict[str, bool]:
-        """Files of the project at or below some directories, and whether git tracks each.
+        """The project's files at or below the directories, and whether git tracks each.
 
-        The others are those that it would add: it does not ignore them. A submodule and another
-        repository are one entry.
+        Untracked files are included if git would add them (they are not ignored). A submodule or
+        other repository is a single entry.
 
         Args:
             directories: relative to the top.
@@ -141,7 +141,7 @@ class Repository:
         return {record[2:].rstrip("/"): not record.startswith("?") for record in records}
 
     def ignored(self) -> tuple[str, ...]:
-        """Files that git is told to ignore; a directory without any other, with a slash behind it.
+        """Files that git ignores; a directory with only ignored files ends in a slash.
 
         Raises:
             UsageError: as `entries`.
@@ -151,7 +151,7 @@ class Repository:
         return tuple(os.fsdecode(record) for record in listed.split(b"\0") if record)
 
     def contents(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
-        """The contents of files and links, as they are stored: no filter has seen them.
+        """The stored contents of files and links, unaffected by filters.
 
         Raises:
             UsageError: one is missing, or the repository is damaged.
@@ -168,7 +168,7 @@ class Repository:
             yield from self._contents(together)
 
     def text(self, commit: str, path: str) -> bytes | None:
-        """A file of a commit, or what a link of it leads to; None where it has none.
+        """The content of a file in a commit, with links followed; None if there is none.
 
         Args:
             commit: its hash.
@@ -180,14 +180,14 @@ class Repository:
         done = _asked(["cat-file", "--batch", "--follow-symlinks"], self.top, asked)
         header, _, content = done.output.partition(b"\n")
         words = header.split()
-        # A link that leads nowhere, or out of the repository, has another word there.
+        # For a link that leads nowhere or out of the repository, this word differs.
         is_file = done.returncode == 0 and len(words) == _BATCH and words[1] == b"blob"
         return content[: int(words[2])] if is_file else None
 
     def namesakes(self, name: str) -> tuple[str, ...]:
-        """The references that a name may mean, if they name different commits; else nothing.
+        """The references that a name may refer to if they are different commits; else empty.
 
-        git takes a tag before a branch, and a branch before that of a remote (gitrevisions(7)).
+        git prefers a tag to a branch, and a branch to a remote's (gitrevisions(7)).
         """
         own = _OPERATORS.split(name, maxsplit=1)[0]
         if _REFERENCE.fullmatch(own) is None:
@@ -200,10 +200,10 @@ class Repository:
         return tuple(sorted(found)) if len({*found.values()}) > 1 else ()
 
     def is_changed(self, entry: Entry) -> bool:
-        """Whether the working tree has a file otherwise, or lacks it.
+        """Whether a file is changed or missing in the working tree.
 
-        Line ends aside, since git may be told to convert them. What another filter made of a file
-        is another file here.
+        Line ends are ignored, since git may convert them. A file changed by another filter counts
+        as changed.
         """
         path = os.path.join(self.top, entry.path)
         try:
@@ -258,29 +258,29 @@ def _asked(
 ) -> process.Captured:
     environment = for_tools() | {
         "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_GRAFT_FILE": os.devnull,  # Nobody else has them, nor replacements.
+        "GIT_GRAFT_FILE": os.devnull,  # local to this repository, like replacements
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
     }
-    for name in _ELSEWHERE:  # A hook's variables hold in its directory alone.
+    for name in _ELSEWHERE:  # a hook's variables apply only to its own directory
         environment.pop(name, None)
     return process.capture([*_GIT, *arguments], environment, cwd=directory, given=given, most=most)
 
 
 def _entry(record: bytes) -> Entry:
-    """A line of ``git ls-tree -l``: mode, type, object, size, tab, path."""
+    """Parse a line of ``git ls-tree -l``: mode, type, object, size, tab, path."""
     about, _, name = record.partition(b"\t")
     mode, _, found, size = about.split()
     path = os.fsdecode(name)
-    # git writes no such name, but another program may have.
+    # git never writes such a name, but another program may have.
     if not _FORBIDDEN.isdisjoint(path.lower().split("/")):
         raise UsageError("git", f"the revision holds a file that it calls {path!r}")
     return Entry(path, int(mode, 8), found.decode(), int(size) if size.isdigit() else None)
 
 
 def _name(content: bytes, entry: Entry) -> str:
-    """What git calls a content, by the hash that the repository uses."""
+    """git's object name for a content, by the repository's hash function."""
     kind = hashlib.sha1 if len(entry.object) == 40 else hashlib.sha256
     return kind(b"blob %d\0" % len(content) + content).hexdigest()

@@ -1,13 +1,13 @@
-"""Ends a group of processes as soon as the process that started it is gone, whatever ended it.
+"""End a process group as soon as the process that started it is gone, however it ended.
 
-A process that is killed can tidy nothing up, its children learn nothing of its end, and what they
-started learns less: ``PR_SET_PDEATHSIG`` reaches children alone, and goes by the thread that
-started them. The kernel can see to all of it: a pipe, whose writing end only the parent has, tells
-its reading end when it is closed, and that end can be made to answer with a signal to a whole group
-(fcntl(2): ``O_ASYNC``, ``F_SETOWN``, ``F_SETSIG``). No code of ours has to be running for that.
+A killed process cannot clean up, and its descendants do not notice: ``PR_SET_PDEATHSIG`` reaches
+only direct children, and follows the thread that started them. The kernel can do it: the reading
+end of a pipe is notified when its writing end, which only the parent holds, is closed, and can be
+set to signal a whole process group (fcntl(2): ``O_ASYNC``, ``F_SETOWN``, ``F_SETSIG``). None of our
+code has to be running then.
 
-Linux alone has this; elsewhere a worker ends when it next asks for a task. A group is tied just
-after it has been started: who is killed between the two leaves it behind.
+This works only on Linux; elsewhere a worker ends when it next asks for a task. A group is tied just
+after it starts; if the parent is killed in between, the group survives.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import signal
 
 
 class Lifeline:
-    """A pipe; the group that is tied to it lives no longer than the process that made it.
+    """A pipe; a process group tied to it ends with the process that created it.
 
     Attributes:
-        end: what the group's processes inherit.
+        end: the end inherited by the group's processes.
     """
 
     def __init__(self) -> None:
         self.end, self._held = os.pipe()
 
     def tie(self, group: int) -> None:
-        """Let the end of this process kill a group of processes."""
+        """Arrange for a process group to be killed when this process ends."""
         if not hasattr(fcntl, "F_SETSIG"):
             return
-        with contextlib.suppress(OSError):  # some sandboxes know no such signals
+        with contextlib.suppress(OSError):  # some sandboxes do not support these signals
             fcntl.fcntl(self.end, fcntl.F_SETOWN, -group)
             fcntl.fcntl(self.end, fcntl.F_SETSIG, signal.SIGKILL)
             flags = fcntl.fcntl(self.end, fcntl.F_GETFL)
@@ -40,7 +40,7 @@ class Lifeline:
 
     def release(self) -> None:
         """Close the pipe of a group that has ended."""
-        # In this order: the number may be another group's by now, and must get no signal.
+        # In this order: the ID may belong to another group by now, which must get no signal.
         for descriptor in (self.end, self._held):
             with contextlib.suppress(OSError):
                 os.close(descriptor)

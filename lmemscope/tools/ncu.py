@@ -1,4 +1,4 @@
-"""Nsight Compute's command line profiler: found, run around a program, and asked for its pages."""
+"""Run Nsight Compute's command line profiler (ncu): find it, profile a program, print its pages."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PLACES = (
     "/opt/nvidia/nsight-compute/*/ncu",
     "/usr/local/NVIDIA-Nsight-Compute*/ncu",
 )
-"""Where installers put it (Nsight Compute, Release Notes and installation)."""
+"""Default install locations (Nsight Compute, Release Notes and installation)."""
 _RAW = ("--csv", "--page", "raw", "--print-units", "base")
 _MANGLED = ("--print-kernel-base", "mangled")
 _SOURCE = ("--csv", "--page", "source", "--print-units", "base")
 _READING = 600.0
-"""Seconds that reading a profile may take."""
+"""Time limit in seconds for reading a profile."""
 _APPLICATION_ERROR = re.compile(r"==ERROR== The application returned an error code \(-?\d+\)")
 _ERROR = re.compile(r"^==ERROR== (.*)$", re.MULTILINE)
 _LARGEST_LOG = 1 << 20
@@ -42,15 +42,15 @@ _LARGEST_LOG = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be profiled.
+    """What to profile.
 
     Attributes:
         metrics, section: to collect.
         names: a regular expression over mangled names; empty for all kernels.
-        skip: launches of each kernel that are not profiled.
-        count: launches of each kernel that are profiled after these.
-        most: launches that are profiled in all.
-        seconds: that the program may take; None for any time.
+        skip: launches of each kernel to skip.
+        count: launches of each kernel to profile after those.
+        most: maximum number of launches to profile in total.
+        seconds: time limit for the program; None for none.
     """
 
     metrics: Sequence[str]
@@ -64,12 +64,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A program that was profiled.
+    """The result of profiling a program.
 
     Attributes:
-        status: its exit status; None where it was ended at its time limit.
-        log: what ncu said.
-        report: its file; None where nothing was profiled.
+        status: its exit status; None if it reached the time limit.
+        log: ncu's output.
+        report: ncu's report file; None if nothing was profiled.
     """
 
     status: int | None
@@ -81,10 +81,10 @@ def find(named: str | None) -> str:
     """Path of ncu.
 
     Args:
-        named: that the user names, or None.
+        named: the path given by the user, or None.
 
     Raises:
-        ToolMissingError: it is not there.
+        ToolMissingError: it was not found.
     """
     if named is not None:
         path = shutil.which(named)
@@ -98,7 +98,7 @@ def find(named: str | None) -> str:
 
 
 def is_there() -> bool:
-    """Whether there is an ncu that nobody has to name."""
+    """Whether an ncu is found without the user naming one."""
     try:
         find(None)
     except ToolMissingError:
@@ -133,7 +133,7 @@ def tool(path: str) -> Tool:
 def profile(
     path: str, command: Sequence[str], env: Mapping[str, str], asked: Asked, directory: str
 ) -> Ran:
-    """Run a program under ncu, with this process's standard input, output and errors.
+    """Run a program under ncu, with this process's standard input, output and error.
 
     Args:
         path: of ncu.
@@ -188,11 +188,11 @@ def _read_log(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What ncu prints of a profile.
+    """ncu's printed pages of a profile.
 
     Attributes:
         raw: the raw page.
-        source: the file with the source page, which may be large; None where there is none.
+        source: the file with the source page, which may be large; None if there is none.
     """
 
     raw: str
@@ -204,11 +204,11 @@ def pages(path: str, report: str, directory: str) -> Pages:
 
     Args:
         path: of ncu.
-        report: a file that ncu wrote.
+        report: a file written by ncu.
         directory: for the source page.
 
     Raises:
-        InputError: ncu does not read it.
+        InputError: ncu cannot read it.
         StageTimeoutError: it takes too long.
     """
     raw = _raw(path, report, (*_RAW, *_MANGLED))

@@ -1,7 +1,7 @@
-"""Reads profiles with ``ncu_report``, Nsight Compute's Python package, where there is no ncu.
+"""Read profiles with ``ncu_report``, Nsight Compute's Python package, if ncu is missing.
 
-The package holds a native library, so a file is read in a process of its own. (Nsight Compute,
-Python Report Interface.)
+The package loads a native library, so a file is read in a separate process. (Nsight Compute, Python
+Report Interface.)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INSTANCES = {
 _NANO = 1e-9
 _BYTES = 16
 _LARGEST_CODE = 1 << 24
-"""Bytes of code that no kernel exceeds."""
+"""Maximum size of a kernel's code in bytes."""
 
 
 def is_there() -> bool:
@@ -49,15 +49,15 @@ def tool() -> Tool:
     try:
         version = metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:
-        version = None  # It lies on the path, and was not installed.
+        version = None  # found on the path but not installed
     return Tool(PACKAGE, version, None)
 
 
 def read(path: str) -> Profile:
-    """What a ``.ncu-rep`` holds.
+    """The content of a ``.ncu-rep`` file.
 
     Raises:
-        InputError: it is no such file, or of a newer version than the package.
+        InputError: it is not such a file, or its version is newer than the package.
     """
     try:
         found: Profile = child.call(_read, path)
@@ -120,7 +120,7 @@ def _launch(action: Any, name: str, number: int) -> ProfiledLaunch:
 
 
 def _instructions(action: Any) -> Iterator[ProfiledInstruction]:
-    """The kernel's own code; what it calls lies elsewhere, and no source page has it."""
+    """The kernel's own code; functions it calls are elsewhere, and on no source page."""
     found = {
         column: instances
         for column, name in _INSTANCES.items()

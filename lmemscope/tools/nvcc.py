@@ -1,6 +1,6 @@
-"""CUDA C++ with host code: the device passes of nvcc, to PTX; from there on the path is shared.
+"""Compile CUDA C++ that contains host code to PTX, with nvcc's device passes.
 
-nvcc preprocesses with a host C++ compiler, so one has to be there, although no host code is ever
+nvcc preprocesses with a host C++ compiler, so one must be installed, although no host code is
 compiled.
 """
 
@@ -21,7 +21,7 @@ from lmemscope.tools import process
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, missing_header_hint
 
 INSTANTIATING = "instantiate.cu"
-"""Name of the file that forces instantiations, as it stands in messages."""
+"""Name, in messages, of the generated file that forces instantiations."""
 
 _NO_HOST_COMPILER = (
     "Failed to preprocess host compiler properties",
@@ -32,7 +32,7 @@ _NO_HOST_COMPILER = (
 
 @dataclass(frozen=True, slots=True)
 class NvccResult:
-    """The PTX of one architecture, and which nvcc made it."""
+    """The PTX for one architecture, and the nvcc that made it."""
 
     ptx: bytes
     tool: Tool
@@ -41,17 +41,17 @@ class NvccResult:
 def options_for(
     arch: str, options: CompileOptions, toolchain: Toolchain = INSTALLED
 ) -> tuple[str, ...]:
-    """nvcc's command line for PTX of one architecture, without files."""
+    """nvcc's options for PTX for one architecture, without files."""
     flags = ["-ptx", "-lineinfo", f"-arch={arch}"]
     if options.maxrregcount is not None:
-        # cicc is told too, and makes other PTX for few registers.
+        # cicc gets it too: with few registers it generates different PTX.
         flags.append(f"-maxrregcount={options.maxrregcount}")
     flags += (*options.words(), *(f"-I{path}" for path in toolchain.header_dirs()))
     return (*flags, *options.nvcc_args)
 
 
 def debug_options(options: Sequence[str]) -> tuple[str, ...]:
-    """The options of a compilation turned into those of its debug compilation."""
+    """Convert the options of a compilation to those of its debug compilation."""
     dropped = ("-lineinfo", "-maxrregcount")
     return (*(option for option in options if not option.startswith(dropped)), "-G")
 
@@ -65,18 +65,18 @@ def compile_to_ptx(
 ) -> NvccResult:
     """Run nvcc's device passes on a file.
 
-    Template instantiations are forced from a second file that includes the first and takes each
-    kernel's address; the user's file stays what the line tables name.
+    Template instantiations are forced by a second file that includes the first and takes each
+    kernel's address; the line tables still name the user's file.
 
     Raises:
         ToolMissingError: nvcc or its host compiler is missing.
-        CompileError: nvcc refused the program, and ``log`` is what it printed; or a name or an
-            option could not be given to it.
+        CompileError: nvcc rejected the program (``log`` has its output), or a name or option could
+            not be passed to it.
     """
     _check_for_shell(path, flags)
 
     def beside() -> None:
-        # To ask the tools for their versions takes as long as to assemble a small file.
+        # Querying the tools' versions takes as long as assembling a small file.
         toolchain.tool("nvcc")
         with contextlib.suppress(ToolMissingError):
             toolchain.tool("ptxas")
@@ -93,7 +93,7 @@ def compile_to_ptx(
 
 
 def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:
-    """A file as intermediate code for link-time optimisation, in a fat binary.
+    """Compile a file to intermediate code for link-time optimisation, in a fat binary.
 
     Raises:
         ToolMissingError, CompileError: as `compile_to_ptx`.
@@ -115,7 +115,7 @@ def _output(
     toolchain: Toolchain,
     meanwhile: process.Meanwhile | None = None,
 ) -> bytes:
-    """What nvcc makes of a source, in a temporary directory; errors name the user's file."""
+    """nvcc's output for a source, made in a temporary directory; errors name the user's file."""
     target = Path(directory, "output.fatbin" if "-fatbin" in flags else "output.ptx")
     command = [toolchain.find("nvcc"), *flags, "-x", "cu", source, "-o", str(target)]
     done = process.run(command, meanwhile=meanwhile).without(directory)
@@ -125,14 +125,14 @@ def _output(
 
 
 _SHELL_EXPANDS = re.compile(r"[`$\n\r]|\\(?!\")")
-"""What nvcc hands on to a shell as it is (measured with 13.0 and 13.5): it quotes words, but
-expansions run in double quotes, and a backslash before one ends them."""
+"""Characters that nvcc passes to a shell unprotected (measured with 13.0 and 13.5): it quotes
+words, but expansions work in double quotes, and a backslash before a quote ends them."""
 _LIST = re.compile(r"-D\w+=\d+(?:\\,\d+)+")
-"""A macro for a list of numbers; nvcc takes the backslashes for its own."""
+"""A macro definition for a list of numbers; nvcc removes the backslashes."""
 
 
 def _check_for_shell(path: str, flags: Sequence[str]) -> None:
-    """Refuse what nvcc's shell would run, such as a file named ``a$(id).cu``."""
+    """Reject what nvcc's shell would execute, such as a file named ``a$(id).cu``."""
     for word in (path, *flags):
         quoted = '"' in word and (word == path or word.startswith("-I"))
         if quoted or (_SHELL_EXPANDS.search(word) and not _LIST.fullmatch(word)):
@@ -145,7 +145,7 @@ def _check_for_shell(path: str, flags: Sequence[str]) -> None:
 
 
 def flag_asked_for(log: str) -> str | None:
-    """The experimental flag that nvcc's messages say would let a program pass, or None."""
+    """The experimental flag that nvcc's messages suggest for the program, or None."""
     if "extended-lambda" in log:
         return "--extended-lambda"
     return "--expt-relaxed-constexpr" if "--expt-relaxed-constexpr" in log else None

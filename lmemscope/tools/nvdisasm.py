@@ -1,4 +1,4 @@
-"""Machine code as text: nvdisasm, asked for JSON first because it carries annotations."""
+"""Disassemble machine code with nvdisasm, preferably as JSON, which includes annotations."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def disassemble(
 
     Args:
         cubin: the ELF file.
-        symbols: symbol indices of the functions wanted, or None for all.
-        toolchain: whose nvdisasm.
+        symbols: symbol indices of the functions to disassemble, or None for all.
+        toolchain: provides nvdisasm.
 
     Raises:
         ToolMissingError: nvdisasm is not installed.
-        CompileError: it refuses the cubin both ways.
+        CompileError: it rejects the cubin in both formats.
     """
     printed = _run(cubin, ["-json", "-annotate"], symbols, toolchain)
     if printed is not None:
         try:
             return parse_json(printed)
         except FormatError:
-            # Measured: on some real cubins JSON output stops with no message where text works.
+            # Measured: on some real cubins, JSON output fails without a message where text works.
             pass
     return parse_text(listing(cubin, symbols=symbols, toolchain=toolchain))
 
@@ -44,11 +44,11 @@ def listing(
     symbols: Sequence[int] | None = None,
     toolchain: Toolchain = INSTALLED,
 ) -> str:
-    """nvdisasm's own text, code only.
+    """nvdisasm's text output, code only.
 
     Raises:
         ToolMissingError: nvdisasm is not installed.
-        CompileError: it refuses the cubin.
+        CompileError: it rejects the cubin.
     """
     text = _run(cubin, ["-c", *flags], symbols, toolchain)
     if text is None:

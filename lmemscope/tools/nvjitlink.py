@@ -1,8 +1,8 @@
-"""Link-time optimisation by nvJitLink, through as few of its calls as that takes.
+"""Link-time optimisation with nvJitLink, using only the calls it needs.
 
-nvlink's own ``-lto`` wants the same library and does not find it beside itself in the wheels.
-Source of the signatures: nvJitLink documentation, section "User Interface" (nvJitLink.h), which
-gives functions the library's version as a suffix: ``__nvJitLinkCreate_13_5``.
+nvlink's own ``-lto`` needs the same library, and does not find it in the wheels. The signatures
+come from the nvJitLink documentation, section "User Interface" (nvJitLink.h), in which function
+names have the library's version as a suffix: ``__nvJitLinkCreate_13_5``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PATTERNS = ("lib/libnvJitLink.so*", "lib64/libnvJitLink.so*", "nvidia/*/lib/lib
 
 @dataclass(frozen=True, slots=True)
 class LtoResult:
-    """The optimised image, and which library made it."""
+    """The optimised image, and the library that made it."""
 
     image: bytes
     tool: Tool
@@ -35,11 +35,11 @@ class LtoResult:
 def link(
     objects: Sequence[tuple[str, bytes]], arch: str, toolchain: Toolchain = INSTALLED
 ) -> LtoResult:
-    """Link intermediate code, cubins, host objects and archives, in a process of its own.
+    """Link intermediate code, cubins, host objects and archives, in a separate process.
 
     Raises:
-        ToolMissingError: there is no nvJitLink.
-        CompileError: it refuses the program; ``log`` is what it said.
+        ToolMissingError: nvJitLink is not installed.
+        CompileError: it rejects the program; ``log`` is its message.
         WorkerCrashError: it crashed.
     """
     return child.call(_link, objects, arch, library(toolchain))
@@ -73,7 +73,7 @@ def library(toolchain: Toolchain = INSTALLED) -> str:
     """Path of the library.
 
     Raises:
-        ToolMissingError: it is not there.
+        ToolMissingError: it was not found.
     """
     if toolchain.directory is not None:
         found = (glob.glob(os.path.join(toolchain.directory, pattern)) for pattern in _PATTERNS)
@@ -107,7 +107,7 @@ def tool(toolchain: Toolchain = INSTALLED) -> Tool:
 
 
 class _Library:
-    """The loaded library; its functions are called by their names without prefix and version."""
+    """The loaded library; its functions are called by name without prefix and version."""
 
     def __init__(self, path: str) -> None:
         try:

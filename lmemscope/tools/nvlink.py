@@ -1,4 +1,4 @@
-"""Relocatable objects to one image: nvlink, run as nvcc runs it (``nvcc -dlink -dryrun``)."""
+"""Link relocatable objects with nvlink, run as nvcc runs it (``nvcc -dlink -dryrun``)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _CPUS = {"x86_64": "X86_64", "AMD64": "X86_64", "aarch64": "AARCH64", "arm64": "
 
 @dataclass(frozen=True, slots=True)
 class NvlinkResult:
-    """What nvlink wrote and printed.
+    """nvlink's output.
 
     Attributes:
-        image: the linked cubin, or None where it wrote none.
-        log: what it printed, with the inputs' names as in reports.
+        image: the linked cubin, or None if it wrote none.
+        log: its messages, with input names as in reports.
         command: quoted for a shell.
-        tool: which nvlink.
+        tool: the nvlink that ran.
     """
 
     image: bytes | None
@@ -41,7 +41,7 @@ class LinkObject:
 
     Attributes:
         name: as in reports.
-        content: of a relocatable cubin; None for a host object or archive that is at ``path``.
+        content: of a relocatable cubin; None for a host object or archive at ``path``.
         path: absolute.
     """
 
@@ -51,7 +51,7 @@ class LinkObject:
 
 
 def device_runtime(toolchain: Toolchain = INSTALLED) -> str | None:
-    """Path of ``libcudadevrt.a``, which device-side launches need, or None where it is not."""
+    """Path of ``libcudadevrt.a``, which device-side launches need, or None if not found."""
     for headers in toolchain.header_dirs():
         for directory in _LIBRARY_DIRS:
             path = os.path.normpath(os.path.join(headers, os.pardir, directory, _RUNTIME))
@@ -66,10 +66,10 @@ def link(
     toolchain: Toolchain = INSTALLED,
     timeout: float | None = None,
 ) -> NvlinkResult:
-    """Link device code; what is wrong with it is in the log.
+    """Link device code; errors in the code are in the log.
 
     Raises:
-        ToolMissingError: there is no nvlink.
+        ToolMissingError: nvlink is not installed.
         StageTimeoutError: it ran longer than ``timeout``.
     """
     nvlink = toolchain.tool("nvlink")
@@ -91,7 +91,7 @@ def link(
             names[runtime] = _RUNTIME
         done = process.run([*command, "-o", str(target)], timeout=timeout)
         log, shown = done.output, done.command_line
-        # Longer ones first: one path may begin as another does.
+        # Longest first: one path may be a prefix of another.
         for path in sorted(names, key=len, reverse=True):
             log = log.replace(f"'{path}'", f"'{names[path]}'")
         shown = shown.replace(str(target), "linked.cubin").replace(f"{directory}{os.sep}", "")

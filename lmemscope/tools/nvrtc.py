@@ -1,13 +1,13 @@
-"""CUDA C++ to PTX, cubin and ptxas report by NVRTC, through CuPy's low-level binding; no GPU.
+"""Compile CUDA C++ with NVRTC to PTX, cubin and ptxas report, without a GPU.
 
-`cupy.cuda.compiler` is one level too high for us: it asks the CUDA runtime for a device and gives
-NVRTC a random program name, which spoils line information. The binding below it takes both from
-the caller. One call yields everything (measured: PTX, cubin and the report of ptxas are those of
-separate runs), because ``--ptxas-options=-v`` writes its report into the program log.
+This uses CuPy's low-level binding. `cupy.cuda.compiler` is too high-level: it queries the CUDA
+runtime for a device and gives NVRTC a random program name, which spoils line information. One call
+yields everything, because ``--ptxas-options=-v`` writes the ptxas report to the program log
+(measured: PTX, cubin and report equal those of separate runs).
 
-Each program is compiled in a process of its own (`lmemscope.tools.child`): NVRTC makes other
-code of a program that comes after one with some options, such as ``-G``. For facts all of these
-begin from the same memory (`lmemscope.tools.steady`).
+Each program is compiled in its own process (`lmemscope.tools.child`): NVRTC generates different
+code for a program that follows one with certain options, such as ``-G``. Compilations for facts
+start from the same memory addresses (`lmemscope.tools.reproducible`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
 from lmemscope.tools import child, cupy_binding
 from lmemscope.tools.process import Meanwhile
-from lmemscope.tools.steady import SteadyCalls
+from lmemscope.tools.reproducible import ReproducibleCalls
 from lmemscope.tools.toolchain import (
     INSTALLED,
     Toolchain,
@@ -40,17 +40,17 @@ _UNROLLING = "_CCCL_META_UNROLL_LIMIT"
 _SET = re.compile(rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{_UNROLLING}\b", re.MULTILINE)
 _PLACED = re.compile(r"(.*?)\((\d+)\): (.*)", re.DOTALL)
 _AS_FOR_NVCC = f"-D{_UNROLLING}=10"
-"""What CCCL's ``type_list.h`` sets for nvcc, and not for NVRTC, where it is 16.
+"""The value that CCCL's ``type_list.h`` sets for nvcc; for NVRTC it is 16.
 
-It says how far lists of types are unrolled, not what comes of them. Each step doubles what the
-front end, which is the same, takes for one alias: with 16, two thirds of the time of a small file
-that includes ``cooperative_groups.h`` or ``curand_kernel.h``.
+It controls how far lists of types are unrolled, not the result. Each step doubles the front end's
+time for one alias. With 16, that takes two thirds of the time of a small file that includes
+``cooperative_groups.h`` or ``curand_kernel.h``.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class NvrtcResult:
-    """What one NVRTC call yields; ``log`` holds its warnings and the report of ptxas."""
+    """The output of one NVRTC call; ``log`` has its warnings and the ptxas report."""
 
     ptx: bytes
     cubin: bytes
@@ -58,7 +58,7 @@ class NvrtcResult:
 
 
 class NameExpressionError(CompileError):
-    """A name expression names nothing that can be instantiated."""
+    """A name expression does not name anything that can be instantiated."""
 
 
 def version(toolchain: Toolchain = INSTALLED) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def library(toolchain: Toolchain = INSTALLED) -> Tool:
 
 
 def supported_archs(toolchain: Toolchain = INSTALLED) -> tuple[str, ...]:
-    """Real architectures that this NVRTC compiles for, ascending (``sm_75``, …)."""
+    """Real architectures supported by this NVRTC, ascending (``sm_75``, …)."""
     return tuple(f"sm_{number}" for number in _call(_binding(toolchain).getSupportedArchs))
 
 
@@ -90,11 +90,11 @@ def options_for(
     *,
     first: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """NVRTC's command line for a compilation, of which some words precede the toolkit's headers.
+    """NVRTC's options for a compilation; ``first`` go before the toolkit's header directories.
 
-    The source file's own directory is not among the ``-I``, or ``#include <…>`` would be looked up
-    there: for ``#include "…"`` NVRTC searches it first, as nvcc does, because it is given the
-    file's absolute path as the program's name.
+    The source file's own directory is not given with ``-I``, because ``#include <…>`` would then
+    search it. For ``#include "…"`` NVRTC searches it first, like nvcc, because the program's name
+    is the file's absolute path.
     """
     flags = [f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v"]
     if options.maxrregcount is not None:
@@ -112,35 +112,37 @@ def compile_program(
     toolchain: Toolchain = INSTALLED,
     meanwhile: Meanwhile | None = None,
 ) -> NvrtcResult:
-    """Compile one translation unit, in a process of its own.
+    """Compile one translation unit in a separate process.
 
     Args:
         source: the text.
-        name: the file name that diagnostics and line tables will show; quoted headers are looked
-            up beside it first, so it is absolute.
-        options: as `options_for` builds them.
+        name: the file name for diagnostics and line tables; quoted headers are looked up beside it
+            first, so it is absolute.
+        options: from `options_for`.
         name_expressions: template instantiations to force.
-        toolchain: whose NVRTC.
-        meanwhile: called here while NVRTC compiles there.
+        toolchain: provides NVRTC.
+        meanwhile: called in this process while NVRTC compiles.
 
     Raises:
-        NameExpressionError: a name expression was refused.
-        CompileError: the program was refused; ``log`` is NVRTC's own message.
+        NameExpressionError: a name expression was rejected.
+        CompileError: the program was rejected; ``log`` is NVRTC's message.
         ToolMissingError: NVRTC cannot be loaded.
         WorkerCrashError: NVRTC crashed.
     """
     program = _Program(source, name, tuple(options), tuple(name_expressions), toolchain)
+    calls = _calls(toolchain)
+    calls.start()
     version(toolchain)
-    return _calls(toolchain).call(_program, program, meanwhile=meanwhile)
+    return calls.call(_program, program, meanwhile=meanwhile)
 
 
 @functools.cache
-def _calls(toolchain: Toolchain) -> SteadyCalls:
-    return SteadyCalls(version, toolchain)
+def _calls(toolchain: Toolchain) -> ReproducibleCalls:
+    return ReproducibleCalls(version, toolchain)
 
 
 class _Program(NamedTuple):
-    """What is compiled, as of `compile_program`."""
+    """The arguments of `compile_program`."""
 
     source: str
     name: str
@@ -161,7 +163,7 @@ def _program(asked: _Program) -> NvrtcResult:
 def defined(
     names: Sequence[str], options: Sequence[str], toolchain: Toolchain = INSTALLED
 ) -> frozenset[str]:
-    """Which macros of some names NVRTC begins with.
+    """The names that NVRTC predefines as macros.
 
     Raises:
         CompileError, ToolMissingError: as `compile_program`.
@@ -172,7 +174,7 @@ def defined(
 
 
 def debug_options(options: Sequence[str]) -> tuple[str, ...]:
-    """The options of a compilation turned into those of its debug compilation, to PTX only."""
+    """Convert the options of a compilation to those of its debug compilation, to PTX only."""
     kept = [
         option.replace("--gpu-architecture=sm_", "--gpu-architecture=compute_")
         for option in options
@@ -188,7 +190,7 @@ def compile_to_ptx(
     name_expressions: Sequence[str],
     toolchain: Toolchain = INSTALLED,
 ) -> bytes:
-    """Compile for a virtual architecture, in a process of its own: PTX and nothing else.
+    """Compile for a virtual architecture to PTX only, in a separate process.
 
     Raises:
         CompileError, ToolMissingError, WorkerCrashError: as `compile_program`.
@@ -223,7 +225,7 @@ def _compiled(asked: _Program) -> Iterator[tuple[Any, Any]]:
 
 
 def _hastened(source: str, options: Sequence[str]) -> list[str]:
-    """Options with which NVRTC makes the same in less time, unless the user sets their macro."""
+    """Options that make NVRTC faster with the same result, unless the user sets that macro."""
     is_set = any(_UNROLLING in option for option in options) or (
         _UNROLLING in source and _SET.search(source) is not None
     )
@@ -231,11 +233,11 @@ def _hastened(source: str, options: Sequence[str]) -> list[str]:
 
 
 def _log(nvrtc: Any, program: Any) -> str:
-    """The program's log; NVRTC can put bytes into it that are no text.
+    """The program's log; NVRTC can write bytes into it that are not text.
 
-    Met with CUDA 13.5: the place in "A pointer to local memory was stored into the parameter
-    buffer obtained at …", and a zero before each error of ptxas. CuPy decodes strictly, and its
-    error holds the bytes.
+    Observed with CUDA 13.5: the location in "A pointer to local memory was stored into the
+    parameter buffer obtained at …", and a zero before each ptxas error. CuPy decodes strictly, and
+    its exception holds the bytes.
     """
     try:
         found = str(nvrtc.getProgramLog(program))
@@ -245,9 +247,9 @@ def _log(nvrtc: Any, program: Any) -> str:
 
 
 def _whole(cubin: bytes) -> bytes:
-    """The cubin with its last byte, which CuPy 14's ``getCUBIN`` takes for a terminator.
+    """The cubin with its last byte, which CuPy 14's ``getCUBIN`` drops as if it were a terminator.
 
-    The file's own headers say how long it is, so a CuPy that returns all of it is left alone.
+    The file's headers state its size, so the result of a CuPy that returns everything is unchanged.
     """
     return cubin + b"\0" if extent(cubin) == len(cubin) + 1 else cubin
 
@@ -274,7 +276,7 @@ def _refusal(
 
 
 def _shorten(line: str, name: str) -> str:
-    """A message of NVRTC's with its place: a line of the source, or a header and its line."""
+    """An NVRTC message with its location: a line of the source, or a header and its line."""
     placed = _PLACED.match(line.strip())
     if placed is None:
         return line.strip()
@@ -301,7 +303,7 @@ def _binding(toolchain: Toolchain) -> Any:
 
 
 def _for_bytes(binding: Any) -> Any:
-    """A binding that passes on bytes that are not UTF-8; CuPy's encodes strictly."""
+    """A binding that passes bytes that are not UTF-8; CuPy's encodes strictly."""
     from lmemscope.tools import nvrtc_library
 
     if isinstance(binding, nvrtc_library.NvrtcLibrary):
@@ -312,7 +314,7 @@ def _for_bytes(binding: Any) -> Any:
 
 
 def _call(function: Any, *arguments: Any) -> Any:
-    """Call the binding; the first call loads the library, which is where it can be missing."""
+    """Call the binding; the first call loads the library, and fails if it is missing."""
     try:
         return function(*arguments)
     except (ImportError, OSError, RuntimeError) as error:
@@ -326,7 +328,7 @@ def _call(function: Any, *arguments: Any) -> Any:
 
 
 def _loaded_path() -> str | None:
-    """Where the dynamic loader found libnvrtc, from the process's own map (Linux)."""
+    """Path of the loaded libnvrtc, from the process's memory map (Linux)."""
     try:
         with open("/proc/self/maps", encoding="utf-8") as maps:
             for line in maps:

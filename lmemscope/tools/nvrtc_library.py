@@ -1,9 +1,9 @@
-"""NVRTC from a path the user chose, behind the same few calls that CuPy's binding has.
+"""Load NVRTC from a path that the user chose, with the same calls as CuPy's binding.
 
-CuPy loads the one NVRTC it was built for. A toolkit that is compared with it has to come from
-elsewhere, and may have another major version; both can be loaded side by side.
+CuPy loads the NVRTC it was built for. A toolkit to compare with it comes from elsewhere, and may
+have another major version; both can be loaded side by side.
 
-Source of the signatures: NVRTC documentation, section "User Interface" (nvrtc.h).
+The signatures come from the NVRTC documentation, section "User Interface" (nvrtc.h).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BUILTINS = "libnvrtc-builtins.so*"
 
 
 class NVRTCError(RuntimeError):
-    """A call failed; named as in CuPy's binding, whose place this takes."""
+    """A call failed; named as in CuPy's binding, which this class replaces."""
 
 
 class NvrtcLibrary:
@@ -68,7 +68,7 @@ class NvrtcLibrary:
     def createProgram(  # noqa: N802
         self, source: str, name: str, headers: Sequence[str], include_names: Sequence[str]
     ) -> ctypes.c_void_p:
-        """A program; headers are found through options only."""
+        """Create a program; headers are found only through options."""
         assert not headers
         assert not include_names
         program = ctypes.c_void_p()
@@ -81,7 +81,7 @@ class NvrtcLibrary:
         self._call("nvrtcAddNameExpression", program, encoded(expression))
 
     def compileProgram(self, program: ctypes.c_void_p, options: Sequence[str]) -> None:  # noqa: N802
-        """Compile; the log tells why it failed."""
+        """Compile; if it fails, the log says why."""
         words = [encoded(option) for option in options]
         array = (ctypes.c_char_p * len(words))(*words)
         self._call("nvrtcCompileProgram", program, len(words), array)
@@ -91,11 +91,11 @@ class NvrtcLibrary:
         return self._bytes("nvrtcGetPTX", program)
 
     def getCUBIN(self, program: ctypes.c_void_p) -> bytes:  # noqa: N802
-        """The whole ELF file."""
+        """The complete ELF file."""
         return self._bytes("nvrtcGetCUBIN", program)
 
     def getProgramLog(self, program: ctypes.c_void_p) -> str:  # noqa: N802
-        """Messages, and the report of ptxas."""
+        """Messages, and the ptxas report."""
         return self._bytes("nvrtcGetProgramLog", program).rstrip(b"\0").decode("utf-8", "replace")
 
     def destroyProgram(self, program: ctypes.c_void_p) -> None:  # noqa: N802

@@ -1,4 +1,4 @@
-"""Starts a program and waits for it: the only way to run a tool in the foreground."""
+"""Start programs and wait for them: the only way to run a foreground tool."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from lmemscope.tools.lifeline import Lifeline
 
 _MOST_ERRORS = 1 << 16
 _ENDING_SECONDS = 30.0
-"""That a program may take to write what it has, once it is told to end."""
+"""Seconds that a program may take to write its results after it is told to end."""
 Meanwhile = Callable[[], object]
-"""What is called while a tool runs, such as importing what reads its output."""
+"""Called while a tool runs, for example to import the parser of its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What a finished tool left behind; ``output`` is stdout and stderr in one."""
+    """The result of a finished tool; ``output`` is stdout and stderr combined."""
 
     command: tuple[str, ...]
     returncode: int
@@ -34,11 +34,11 @@ class Completed:
 
     @property
     def command_line(self) -> str:
-        """The invocation, quoted so that a person can paste it into a shell."""
+        """The command, quoted so that it can be pasted into a shell."""
         return shlex.join(self.command)
 
     def without(self, directory: str) -> Completed:
-        """The same without the name of a temporary directory, which is another one in each run."""
+        """The result without the name of a temporary directory, which differs in each run."""
         prefix = os.path.join(directory, "")
         command = tuple(word.replace(prefix, "") for word in self.command)
         return Completed(command, self.returncode, self.output.replace(prefix, ""))
@@ -51,12 +51,12 @@ def run(
     timeout: float | None = None,
     meanwhile: Meanwhile | None = None,
 ) -> Completed:
-    """Run a tool to its end; never through a shell, never with standard input.
+    """Run a tool to completion, never through a shell, never with standard input.
 
     Args:
         command: program and arguments.
-        cwd: directory to run in.
-        timeout: seconds; the tool and all that it started are killed after that.
+        cwd: working directory.
+        timeout: in seconds; then the tool and everything it started are killed.
         meanwhile: called while it runs.
 
     Raises:
@@ -77,12 +77,12 @@ def run(
 
 
 def record(command: Sequence[str], path: str, *, timeout: float) -> int:
-    """Run a tool to its end, and write what it prints to a file, which may be large.
+    """Run a tool to completion, and write its output to a file, which may become large.
 
     Args:
         command: program and arguments.
         path: of the file.
-        timeout: seconds; the tool and all that it started are killed after that.
+        timeout: in seconds; then the tool and everything it started are killed.
 
     Returns:
         Its exit status.
@@ -102,7 +102,7 @@ def record(command: Sequence[str], path: str, *, timeout: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What a program that reads and writes bytes left behind; ``output`` is its stdout alone."""
+    """The result of a program that reads and writes bytes; ``output`` is its stdout only."""
 
     returncode: int
     output: bytes
@@ -112,14 +112,14 @@ class Captured:
 def capture(
     command: Sequence[str], env: Mapping[str, str], *, cwd: str, given: bytes = b"", most: int
 ) -> Captured:
-    """Run a program on some standard input, to its end or to that of what it may print.
+    """Run a program with given standard input, until it ends or exceeds an output limit.
 
     Args:
         command: program and arguments.
         env: its environment.
-        cwd: directory to run in.
+        cwd: working directory.
         given: its standard input.
-        most: bytes that it may print; one that prints more is killed.
+        most: maximum output in bytes; the program is killed if it prints more.
 
     Raises:
         ToolMissingError: the program cannot be started.
@@ -141,15 +141,15 @@ def capture(
 def attend(
     command: Sequence[str], env: Mapping[str, str], *, seconds: float | None = None
 ) -> int | None:
-    """Run a program that has this process's standard input, output and errors, to its end.
+    """Run a program on this process's standard input, output and error, to completion.
 
     Args:
         command: program and arguments.
         env: its environment.
-        seconds: after which it is asked to end, by SIGTERM; None for any time.
+        seconds: after which SIGTERM asks it to end; None for no limit.
 
     Returns:
-        Its exit status, negative for a signal; None where its time was over.
+        Its exit status, negative for a signal; None if it reached the limit.
 
     Raises:
         ToolMissingError: the program cannot be started.
@@ -161,7 +161,7 @@ def attend(
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_ENDING_SECONDS)
-            # What the program has started, and what took no notice.
+            # Also end its descendants, and a program that ignored the signal.
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             return None
@@ -171,7 +171,7 @@ def attend(
 def _started(
     command: Sequence[str], cwd: Path | str | None, env: Mapping[str, str], **how: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A program in a group of its own, which ends with this process; killed if it is left early."""
+    """A program in its own process group, which ends with this process; killed on early exit."""
     own = Lifeline()
     try:
         try:

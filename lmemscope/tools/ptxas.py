@@ -1,4 +1,4 @@
-"""PTX to cubin and report by a standalone ptxas: for PTX inputs and for the nvcc route."""
+"""Assemble PTX to a cubin and a report with standalone ptxas, for PTX inputs and for nvcc."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TARGET_REFUSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PtxasResult:
-    """What ptxas wrote and printed."""
+    """The output of ptxas."""
 
     cubin: bytes
     log: str
@@ -30,7 +30,7 @@ class PtxasResult:
 
 
 def options_for(arch: str, options: CompileOptions) -> tuple[str, ...]:
-    """ptxas's command line for a compilation, without files."""
+    """The ptxas options for a compilation, without files."""
     flags = [f"-arch={arch}", "-v", "-lineinfo"]
     if options.maxrregcount is not None:
         flags.append(f"-maxrregcount={options.maxrregcount}")
@@ -48,17 +48,17 @@ def assemble(
     """Assemble PTX text.
 
     Args:
-        ptx: the text as it will be looked up by line later.
+        ptx: the text whose line numbers are referred to later.
         name: the input's name, for messages only.
-        flags: as `options_for` builds them.
-        toolchain: whose ptxas.
-        timeout: seconds that it may take, or None.
+        flags: from `options_for`.
+        toolchain: provides ptxas.
+        timeout: time limit in seconds, or None.
         meanwhile: called while it runs.
 
     Raises:
-        CompileError: ptxas refused it; ``log`` is what it printed.
-        StageTimeoutError: it took longer.
-        ToolMissingError: there is no ptxas.
+        CompileError: ptxas rejected it; ``log`` is its output.
+        StageTimeoutError: it took too long.
+        ToolMissingError: ptxas is not installed.
     """
     ptxas = toolchain.tool("ptxas")
     assert ptxas.path is not None

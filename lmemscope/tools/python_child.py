@@ -1,9 +1,9 @@
-"""Run in a process of its own, on request only: imports a user's file and compiles one kernel.
+"""Import a user's file and compile one Numba or CuPy JIT kernel; a separate process, on request.
 
     python -P python_child.py REQUEST ANSWER
 
-REQUEST and ANSWER are JSON files. The user's code may print, exit or hang: the parent reads
-nothing but ANSWER, and has a time limit.
+REQUEST and ANSWER are JSON files. The user's code may print, exit or hang: the parent reads nothing
+but ANSWER, and has a time limit.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 
 
 class NotMadeError(Exception):
-    """The file ran, and the kernel that was asked for is not there."""
+    """The file ran, but did not define the requested kernel."""
 
 
 def main() -> None:
-    """Read the request, write the answer."""
+    """Read the request, compile the kernel, write the answer."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:
         answer = _jit(request) if request["kind"] == "jit.rawkernel" else _numba(request)
@@ -43,7 +43,7 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
     plain = cuda.jit
 
     def lazy(func_or_sig: Any = None, *arguments: Any, **keywords: Any) -> Any:
-        """`cuda.jit` that compiles nothing yet: a signature would make it ask for a device."""
+        """`cuda.jit` that compiles nothing yet: with a signature it would query a device."""
         if isinstance(func_or_sig, types.FunctionType):
             made.append(plain(func_or_sig, *arguments, **keywords))
             return made[-1]
@@ -59,13 +59,13 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         return decorate
 
     cuda.jit = lazy
-    # A package may leave its kernels out where there is no GPU.
+    # A package may skip its kernels if there is no GPU.
     cuda.is_available = lambda: True
     namespace, ended = {}, None
     try:
         namespace = _run(request["path"])
     except BaseException as error:  # the user's code may raise anything
-        # What it made before, such as a kernel that it then launches without a GPU, is there.
+        # Kernels made before the error exist, for example if launching one failed without a GPU.
         if not any(one.py_func.__name__ == request["name"] for one in made):
             raise
         said = (str(error).strip().splitlines() or ["no message"])[0]
@@ -105,7 +105,7 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _signature(given: Any, function: Callable[..., Any]) -> Any:
-    """A signature as Numba takes it; its text may use the file's names and Numba's own types."""
+    """A signature as Numba takes it; its text may use the file's names and Numba's types."""
     from numba import types as kinds
     from numba.core import sigutils
     from numba.cuda.random import xoroshiro128p_type
@@ -118,10 +118,10 @@ def _signature(given: Any, function: Callable[..., Any]) -> Any:
 
 
 def _parameters(function: Callable[..., Any], signature: Any) -> list[str] | None:
-    """What the parameters of PTX are in Python; None where a type is passed in another way.
+    """The Python names of the PTX parameters; None if a type is passed in an unknown way.
 
-    Numba passes an array as pointers to its object and its owner, the numbers and sizes of its
-    elements, the elements, its shape and its strides; a tuple as its elements.
+    Numba passes an array as pointers to its object and its owner, its item count and item size, the
+    data pointer, its shape and its strides; a tuple as its elements.
     """
     import inspect
 
@@ -150,10 +150,10 @@ def _parameters(function: Callable[..., Any], signature: Any) -> list[str] | Non
 
 
 def _pretend(major: int, minor: int) -> None:
-    """Have device functions compiled for the architecture that is asked for.
+    """Make Numba compile device functions for the requested architecture.
 
-    Numba compiles a function that a kernel calls for the device that is there, and fails where none
-    is; it has no parameter for another.
+    Numba compiles a function called by a kernel for the present device, and fails without one; it
+    has no parameter for another architecture.
     """
     from numba.cuda import dispatcher
 
@@ -162,10 +162,10 @@ def _pretend(major: int, minor: int) -> None:
 
 
 def _keep_lines() -> None:
-    """Have functions that a kernel calls compiled with their lines, as the kernel is.
+    """Make Numba compile functions called by a kernel with line information, like the kernel.
 
-    Numba asks for them by each function's own decorator. It gives what it inlines itself the file
-    of the caller, and the line of its ``def`` where the line is above that.
+    Numba decides this by each function's own decorator. Code that it inlines itself gets the
+    caller's file, and the line of the caller's ``def`` if its own line is above that.
     """
     from numba.cuda import debuginfo, dispatcher
     from numba.cuda.lowering import CUDALower
@@ -196,10 +196,9 @@ def _keep_lines() -> None:
 
 
 def _recorded_arrays() -> dict[tuple[str, int], dict[str, Any]]:
-    """Local arrays by file and line, filled while Numba compiles: type and bytes as it made them.
+    """Local arrays by file and line, with the type and bytes that Numba compiled; filled meanwhile.
 
-    One whose line makes arrays of several types, such as that of a function for several, has
-    neither.
+    If a line makes arrays of several types, such as in a generic function, it has neither.
     """
     from numba.cuda import cudaimpl
     from numba.cuda.lowering import CUDALower
@@ -265,9 +264,9 @@ def _run(path: str) -> dict[str, Any]:
 
 
 def _find(namespace: dict[Any, Any], request: dict[str, Any], attribute: str) -> tuple[Any, int]:
-    """The kernel of that name, of the module or made by one of its functions, and how many more.
+    """The named kernel, from the module or made by one of its functions, and the number of others.
 
-    What other modules call by the name is the kernel only where the file itself has none.
+    A kernel with that name in another module is used only if the file itself has none.
     """
     name = request["name"]
     named = {
@@ -292,14 +291,14 @@ def _file(function: Callable[..., Any]) -> str:
 
 
 def _evaluated(function: Callable[..., Any], array: dict[str, str]) -> dict[str, Any]:
-    """Bytes of a local array, by the values its names have where the kernel was defined."""
+    """The bytes of a local array, from the values of its names where the kernel was defined."""
     import inspect
 
     import numpy
 
     known = inspect.getclosurevars(function)
     names = {**known.builtins, **known.globals, **known.nonlocals}
-    # Names inside ``cuda.local.array(...)`` may be attributes only (np.float32).
+    # Names inside ``cuda.local.array(...)`` may be only attributes (np.float32).
     names = {**function.__globals__, **names}
     try:
         shape = eval(array["shape"], names)

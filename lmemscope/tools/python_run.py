@@ -1,4 +1,4 @@
-"""Loaded by the processes that run a user's file on request: how it is run."""
+"""Run a user's file in a child process, on request."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import types
 from typing import Any
 
 RUN_NAME = "__lmemscope__"
-"""What a script sees as ``__name__``: neither its main block nor an import of its package."""
+"""The script's ``__name__``: runs neither its main block nor an import of its package."""
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 
 
 def run(path: str) -> dict[str, Any]:
-    """The namespace of a file that was run; one with relative imports is imported in its package.
+    """Run a file and return its namespace; with relative imports, import it in its package.
 
-    Its own directory, and that of its outermost package, are put on the path only now: what it may
-    import must not be found in front of what the caller imports.
+    The directories of the file and of its outermost package are added to the path only now, so that
+    they cannot shadow modules that the caller imports.
     """
     directory = os.path.dirname(path)
     packages, top = _packages(directory)
@@ -36,13 +36,13 @@ def run(path: str) -> dict[str, Any]:
     try:
         return vars(importlib.import_module(module))
     except ImportError:
-        # The package may import more than this module needs, and than is installed.
+        # The package may import more than this module needs, and more than is installed.
         _make_bare(packages, top)
         return vars(importlib.import_module(module))
 
 
 def _make_bare(packages: list[str], top: str) -> None:
-    """Have packages that run nothing of their own, in which modules are found."""
+    """Create empty packages, in which modules are found without running package code."""
     for name in [name for name in sys.modules if name.partition(".")[0] == packages[0]]:
         del sys.modules[name]
     for count in range(1, len(packages) + 1):
@@ -52,7 +52,7 @@ def _make_bare(packages: list[str], top: str) -> None:
 
 
 def _packages(directory: str) -> tuple[list[str], str]:
-    """Names of the packages around a directory, the outermost first, and where that is."""
+    """Names of the packages around a directory, outermost first, and the directory above them."""
     packages: list[str] = []
     while os.path.isfile(os.path.join(directory, "__init__.py")):
         packages.insert(0, os.path.basename(directory))

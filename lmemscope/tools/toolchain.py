@@ -1,10 +1,9 @@
-"""Finds and versions the CUDA tools.
+"""Find the CUDA tools and determine their versions.
 
-Where things are is `cuda.pathfinder`'s business (site-packages wheels first, then conda, then
-``CUDA_HOME`` and the system), so that the compiler, the assembler and the disassembler come from
-the same installation as the NVRTC that CuPy loads. A toolkit that the user names takes the place
-of all of that, and then nothing is taken from elsewhere. Everything here is lazy: importing
-pathfinder costs more than starting Python.
+`cuda.pathfinder` locates them (site-packages wheels first, then conda, then ``CUDA_HOME`` and the
+system), so that compiler, assembler and disassembler come from the same installation as the NVRTC
+that CuPy loads. A toolkit named by the user replaces all of that, and nothing is taken from
+elsewhere. Everything here is lazy: importing pathfinder takes longer than starting Python.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ WHEELS = {
     "cuda headers": "nvidia-cuda-runtime",
     "cccl headers": "nvidia-cuda-cccl",
 }
-"""Which wheel brings which part of the toolchain."""
+"""The wheel that provides each part of the toolchain."""
 
 _HEADER_WHEELS = (
     ("cublasdx", "nvidia-mathdx"),
@@ -67,15 +66,15 @@ _HEADER_WHEELS = (
     ("cuda/", "nvidia-cuda-cccl"),
     ("nv/", "nvidia-cuda-cccl"),
 )
-"""Beginning of a header's name, and the wheel of CUDA 13 that has it; the first that fits."""
+"""Prefixes of header names, with the CUDA 13 wheel that contains them; the first match counts."""
 
 _LIBRARY_DIRS = (
     "nvidia/*/include",
     "cutlass_library/source/include",
     "cutensor/include",
 )
-"""Where wheels of CUDA's libraries put their headers, below site-packages (``cuda.pathfinder``,
-descriptors of headers; asked by itself for one that is missing, it starts processes)."""
+"""Where wheels of CUDA libraries put their headers, below site-packages (from the header
+descriptors of ``cuda.pathfinder``, which starts processes if asked for a missing one)."""
 
 _NO_NVCC_IN_WHEELS = (
     "the wheels of CUDA 12 hold no nvcc; name a CUDA 12 installation with --toolkit"
@@ -89,10 +88,10 @@ _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """Where every tool of a unit comes from; tools of two toolkits are never mixed.
+    """The source of all tools for a unit; tools of two toolkits are never mixed.
 
     Attributes:
-        directory: of the toolkit that the user named, absolute; None for what is installed.
+        directory: absolute path of the toolkit that the user named; None for the installed tools.
     """
 
     directory: str | None = None
@@ -101,7 +100,7 @@ class Toolchain:
         """Path of a program such as ``ptxas``.
 
         Raises:
-            ToolMissingError: it is not there; the hint names the wheel.
+            ToolMissingError: it was not found; the hint names the wheel.
         """
         named = self._named
         if named is None:
@@ -121,13 +120,13 @@ class Toolchain:
         return Tool(name, tool_version(path), path)
 
     def of_nvcc(self) -> Toolchain:
-        """The toolchain that nvcc belongs to: this one, unless nvcc was found somewhere else.
+        """The toolchain that nvcc belongs to: this one, unless nvcc was found elsewhere.
 
-        The wheels of CUDA 12 hold no nvcc. The search then finds that of an installation, which
-        goes with its own ptxas and headers: they may be of another version than the wheels.
+        CUDA 12 wheels do not contain nvcc. An installed one is then used together with its own
+        ptxas and headers, since their version may differ from the wheels'.
 
         Raises:
-            ToolMissingError: there is no nvcc.
+            ToolMissingError: nvcc was not found.
         """
         if self._named is not None:
             return self
@@ -143,12 +142,12 @@ class Toolchain:
         return self if same else Toolchain(installation.directory)
 
     def header_dirs(self) -> tuple[str, ...]:
-        """Directories of the CUDA runtime's and CCCL's headers, those that are there."""
+        """The existing header directories of the CUDA runtime and CCCL."""
         named = self._named
         return _installed_headers() if named is None else named.headers()
 
     def find_headers(self, name: str) -> str | None:
-        """Header directory of a component as pathfinder names it (``cudart``, ``cccl``)."""
+        """Header directory of a component, by pathfinder's name for it (``cudart``, ``cccl``)."""
         named = self._named
         if named is None:
             return _installed_header_dir(name)
@@ -156,7 +155,7 @@ class Toolchain:
         return next((d for d in named.headers() if os.path.exists(os.path.join(d, holds))), None)
 
     def nvrtc(self) -> str | None:
-        """Path of NVRTC's library in a named toolkit; None where CuPy finds the installed one.
+        """Path of NVRTC's library in a named toolkit; None if CuPy finds the installed one.
 
         Raises:
             ToolMissingError: the toolkit has no NVRTC.
@@ -208,7 +207,7 @@ def _installed_headers() -> tuple[str, ...]:
 
 
 def _library_headers(runtime: Sequence[str]) -> Iterator[str]:
-    """Headers of the libraries' wheels that are installed beside the runtime's."""
+    """Header directories of library wheels installed beside the runtime's."""
     for directory in runtime:
         site, found, _ = directory.rpartition(f"{os.sep}nvidia{os.sep}")
         for pattern in _LIBRARY_DIRS if found else ():
@@ -224,24 +223,24 @@ def _installed_header_dir(name: str) -> str | None:
 
 @functools.cache
 def tool_version(path: str) -> str | None:
-    """Version of a tool as it prints it (``13.5.37``), or None if it prints none."""
+    """The version that a tool prints (``13.5.37``), or None if it prints none."""
     match = _VERSION.search(process.run([path, "--version"]).output)
     return match.group(1) if match else None
 
 
 def missing_header(log: str) -> str | None:
-    """The header that a compiler did not find and that no wheel of NVIDIA's brings, or None."""
+    """A header that a compiler did not find and that no NVIDIA wheel contains, or None."""
     header = header_not_found(log)
     of_wheel = header is None or header.startswith(tuple(prefix for prefix, _ in _HEADER_WHEELS))
     return None if of_wheel else header
 
 
 def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | None:
-    """What to do about the header that a compiler did not find, or None where it found all.
+    """Advice about a header that a compiler did not find, or None if there is none.
 
     Args:
-        log: what the compiler printed.
-        toolchain: which compiler; the wheel named is of its version of CUDA.
+        log: the compiler's output.
+        toolchain: of the compiler; advice names a wheel for its CUDA version.
     """
     header = header_not_found(log)
     if header is None:
@@ -253,7 +252,7 @@ def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | Non
 
 
 def unresolved_hint(log: str) -> str | None:
-    """What to do about a function of another file, or None where ptxas misses none."""
+    """Advice about an undefined function from another file, or None if ptxas reports none."""
     if "Unresolved extern function" not in log:
         return None
     return "another file defines it: name both, with --link, which compiles for linking"
@@ -268,15 +267,15 @@ def header_not_found(log: str) -> str | None:
 
 
 def how_to_install(name: str) -> str:
-    """What to do about a missing part of the installed toolchain, named as in `WHEELS`."""
+    """Advice about a missing part of the installed toolchain, by its name in `WHEELS`."""
     if name == "nvcc" and _of_cuda_12(INSTALLED):
         return f"{_NO_NVCC_IN_WHEELS}, or set CUDA_HOME to it"
     return f"install it with: pip install {wheel_of(name)}"
 
 
 def wheel_of(name: str, toolchain: Toolchain = INSTALLED) -> str:
-    """The wheel that brings a part of the toolchain (a key of `WHEELS`), of the CUDA in use."""
-    # CUDA 12 has no wheel of it; a newer disassembler reads what an older ptxas wrote.
+    """The wheel for a part of the toolchain (a key of `WHEELS`), for the CUDA version in use."""
+    # CUDA 12 has no such wheel; a newer disassembler reads output of an older ptxas.
     if name == "nvdisasm":
         return WHEELS[name]
     return _of_version(WHEELS[name], toolchain)
@@ -287,7 +286,7 @@ def _of_cuda_12(toolchain: Toolchain) -> bool:
 
 
 def _of_version(wheel: str, toolchain: Toolchain) -> str:
-    """A wheel's name for the CUDA that is used: up to 12 every name ends in it."""
+    """A wheel's name for the CUDA version in use: up to 12, names end in the version."""
     old = _of_cuda_12(toolchain)
     cuda = "cu12" if old else "cu13"
     named = wheel.format(cuda=cuda)
@@ -295,5 +294,5 @@ def _of_version(wheel: str, toolchain: Toolchain) -> str:
 
 
 def host_compiler() -> str | None:
-    """The host C++ compiler that nvcc would use by default, or None."""
+    """The host C++ compiler that nvcc uses by default, or None."""
     return shutil.which("g++")

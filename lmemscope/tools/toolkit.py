@@ -1,9 +1,9 @@
-"""What a directory holds of the CUDA toolkit: an installation, or wheels that pip put there.
+"""Search a directory for parts of the CUDA toolkit: an installation, or wheels placed by pip.
 
-Both layouts are a few roots with ``bin``, ``include`` and ``lib`` below them: one root for an
-installation (``/usr/local/cuda``; CUDA Installation Guide for Linux), ``nvidia/cu13`` for the
-wheels of CUDA 13, one root per component (``nvidia/cuda_nvcc``, …) for those of CUDA 12; the
-wheels' roots may also lie below a virtual environment.
+Both layouts have one or more roots with ``bin``, ``include`` and ``lib``: one root for an
+installation (``/usr/local/cuda``; CUDA Installation Guide for Linux), ``nvidia/cu13`` for CUDA 13
+wheels, and one root per component (``nvidia/cuda_nvcc``, …) for CUDA 12 wheels. The wheels' roots
+may be below a virtual environment.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Toolkit:
         return None
 
     def holds_any(self) -> bool:
-        """Whether there is any compiler or assembler here."""
+        """Whether it contains a compiler or assembler."""
         return self.nvrtc() is not None or any(map(self.tool, ("nvcc", "ptxas", "nvdisasm")))
 
     def headers(self) -> tuple[str, ...]:
-        """Header directories, the CUDA runtime's and CCCL's among them."""
+        """Header directories, including those of the CUDA runtime and CCCL."""
         found: dict[str, None] = {}
         for root in _roots(self.directory):
             for pattern in ("include", "targets/*/include", "include/cccl"):
@@ -50,7 +50,7 @@ class Toolkit:
         return tuple(found)
 
     def nvrtc(self) -> str | None:
-        """Path of NVRTC's shared library, the newest where there are several, or None."""
+        """Path of NVRTC's shared library, the newest if there are several, or None."""
         found: list[tuple[tuple[int, ...], str]] = []
         for root in _roots(self.directory):
             for pattern in ("lib64", "lib", "targets/*/lib"):

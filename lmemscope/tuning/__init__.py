@@ -1,1 +1,1 @@
-"""From one PTX to a kernel's frontier of registers, spills and occupancy."""
+"""Assemble one PTX under a series of register caps, and compare spills and occupancy (``tune``)."""

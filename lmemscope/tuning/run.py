@@ -1,4 +1,4 @@
-"""units → kernels → settings, handed to the workers → frontiers: the parent's half of ``tune``."""
+"""Run ``tune``: find an input's kernels, hand their settings to workers, build the results."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from lmemscope.tuning.sweep import Survey, Surveyed, Swept, survey, sweep
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What came of it.
+    """The result of ``tune``.
 
     Attributes:
         report: the document.
-        others: short names of the kernels that no glob matches.
+        others: short names of the kernels that match no glob.
     """
 
     report: TuneReport
@@ -43,15 +43,15 @@ class Tuned:
 
 
 def tune(path: str, session: Session, asked: Asked) -> Tuned:
-    """The frontiers of an input's kernels.
+    """Tune an input's kernels.
 
     Args:
         path: as the user typed it.
         session: how to compile, and where.
-        asked: which kernels, and what is varied.
+        asked: which kernels, and what to vary.
 
     Raises:
-        UsageError: the request is wrong whatever the input holds.
+        UsageError: the request is wrong whatever the input contains.
     """
     _refuse(path, session)
     planned = make_plan([path], session)
@@ -109,7 +109,7 @@ def _without_ptx(path: str) -> UsageError:
 def _surveyed(
     units: Iterable[Unit], session: Session, asked: Asked
 ) -> tuple[list[Survey], list[tuple[str, LmemscopeError]]]:
-    """The kernels of units, and what cannot be compiled."""
+    """The kernels of the units, and the units that cannot be compiled."""
     globs = (*session.settings.kernels, *asked.kernels)
     futures = [(unit, session.workers.submit(survey, unit, globs, session.store)) for unit in units]
     found: list[Survey] = []
@@ -127,7 +127,7 @@ def _surveyed(
 def _swept(
     kernels: Sequence[Surveyed], session: Session, asked: Asked
 ) -> tuple[list[tuple[Surveyed, Swept]], list[tuple[Surveyed, LmemscopeError]]]:
-    """The points of kernels, and why some have none."""
+    """The points of each kernel, and the errors of kernels without points."""
     runs = max(1, -(-session.at_once // max(1, len(kernels))))
     futures = [
         (one, session.workers.submit(sweep, one, asked, runs, session.store)) for one in kernels
@@ -145,7 +145,7 @@ def _swept(
 
 
 def _tuned(kernel: Surveyed, swept: Swept) -> TunedKernel:
-    """The frontier of a kernel."""
+    """The result for one kernel."""
     points = dict(swept.points)
     natural, own = points[NATURAL], points.get(OWN)
     kept = [
@@ -178,7 +178,7 @@ def _tuned(kernel: Surveyed, swept: Swept) -> TunedKernel:
 def _kernel_failures(
     failed: Iterable[tuple[Surveyed, LmemscopeError]],
 ) -> Iterator[tuple[str, LmemscopeError]]:
-    """What went wrong with kernels; of those that fail alike the first, with how many there are."""
+    """Errors of kernels; for identical errors, the first one with their number."""
     alike: dict[tuple[str, str, str], list[tuple[Surveyed, LmemscopeError]]] = {}
     for kernel, error in failed:
         key = kernel.unit.name, kernel.unit.arch, error.message
@@ -190,7 +190,7 @@ def _kernel_failures(
 
 
 def _refusals(swept: Iterable[tuple[Surveyed, Swept]]) -> Iterator[str]:
-    """What ptxas says of the caps at which it does not assemble a kernel."""
+    """ptxas's messages about caps under which it does not assemble a kernel."""
     for kernel, found in swept:
         for setting, said in found.refused:
             cap = "no cap" if setting.cap is None else count(setting.cap, "register")

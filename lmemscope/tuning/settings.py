@@ -1,4 +1,4 @@
-"""The ways in which one kernel's PTX is assembled, and ptxas's words for them."""
+"""The settings under which `tune` assembles a kernel's PTX, and ptxas's options for them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from lmemscope.rules.register_cap import ALLOCATION_UNIT, registers_for
 from lmemscope.tools.ptxas import options_for
 
 _LEAST_CAP = 24
-"""Registers of the lowest cap: ptxas raises lower ones to it, from sm_75 on ("adjusting per thread
-register count of 16 to lower bound of 24")."""
+"""The lowest cap: from sm_75 on, ptxas raises lower ones to it ("adjusting per thread register
+count of 16 to lower bound of 24")."""
 _UNCAPPED_THREADS = 256
-"""Threads of a block that leave each of them all registers that a thread can have."""
+"""A block size at which every thread can have the maximum number of registers."""
 _DIRECTIVE = re.compile(r"\.(maxntid|reqntid|minnctapersm|maxnreg)\s+([\d\s,]+)")
 _CAP_WORD = re.compile(r"-{1,2}(?:maxrregcount|minnctapersm|maxntid|override-directive-values)\b")
 PRAGMA = b' .pragma "enable_smem_spilling";'
 
 
 class Asked(Struct, frozen=True):
-    """What is to be tuned.
+    """What to tune.
 
     Attributes:
         kernels: globs over kernels; none means all.
-        block: threads of a block, or None where the source says it.
-        launch_bounds: whether blocks per multiprocessor are swept in place of register caps.
-        smem_spilling: whether points that spill are also assembled to spill to shared memory.
+        block: threads per block, or None to take them from the source.
+        launch_bounds: vary blocks per multiprocessor instead of register caps.
+        smem_spilling: assemble points that spill a second time, spilling to shared memory.
     """
 
     kernels: tuple[str, ...] = ()
@@ -43,11 +43,11 @@ class Setting(Struct, frozen=True):
     """One way to assemble a kernel.
 
     Attributes:
-        cap: registers per thread at most; None for none.
-        min_blocks: blocks per multiprocessor at least, of ``threads`` threads; None for no bounds.
-        threads: of a block, with ``min_blocks``.
+        cap: maximum registers per thread; None for no cap.
+        min_blocks: minimum blocks per multiprocessor, of ``threads`` threads; None for no bounds.
+        threads: per block, with ``min_blocks``.
         smem_spilling: whether registers are spilled to shared memory first.
-        is_own: whether it is as the program compiles the kernel.
+        is_own: whether this is how the program compiles the kernel.
     """
 
     cap: int | None = None
@@ -62,12 +62,12 @@ OWN = Setting(is_own=True)
 
 
 class Directives(Struct, frozen=True):
-    """What a kernel's PTX says of its blocks and registers.
+    """The directives on blocks and registers in a kernel's PTX.
 
     Attributes:
         names: of the directives, with dots.
-        threads: of a block at most, or None.
-        limits: whether they leave a thread fewer registers than it could have.
+        threads: maximum per block, or None.
+        limits: whether they reduce the registers available to a thread.
     """
 
     names: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Directives(Struct, frozen=True):
 
     @classmethod
     def of(cls, header: str) -> Directives:
-        """From the text between a kernel's name and its body."""
+        """Parse the text between a kernel's name and its body."""
         found: dict[str, int] = {}
         for name, values in _DIRECTIVE.findall(header):
             product = 1
@@ -92,7 +92,7 @@ class Directives(Struct, frozen=True):
 def words_for(
     setting: Setting, arch: str, options: CompileOptions, directives: Directives
 ) -> tuple[str, ...]:
-    """ptxas's options beside the architecture, the report and line information."""
+    """The ptxas options besides architecture, report and line information."""
     if setting.is_own:
         return options_for(arch, options)[_GIVEN:]
     plain = replace(options, maxrregcount=None, ptxas_args=_without_caps(options.ptxas_args))
@@ -109,10 +109,10 @@ def words_for(
 
 
 def undone_in_text(setting: Setting, directives: Directives) -> frozenset[str]:
-    """The directives to leave out of the PTX.
+    """The directives to remove from the PTX.
 
-    Only a cap undoes ``.maxnreg``. With a cap of all registers, or at least one block per
-    multiprocessor, ptxas gives some kernels other registers than without any limit.
+    Only a cap overrides ``.maxnreg``. With a cap at the maximum number of registers, or a minimum
+    of one block, ptxas allocates some kernels differently than without any limit.
     """
     if setting == NATURAL:
         return frozenset({".maxnreg", ".minnctapersm"}.intersection(directives.names))
@@ -121,18 +121,18 @@ def undone_in_text(setting: Setting, directives: Directives) -> frozenset[str]:
 
 
 _GIVEN = len(options_for("sm_90", CompileOptions()))
-"""Options that every assembly has: see `lmemscope.lowering.embedded_ptx.assembled`."""
+"""Options of every assembly: see `lmemscope.lowering.embedded_ptx.assembled`."""
 
 
 def caps_below(natural: int) -> Iterator[Setting]:
-    """The caps that change anything: registers are given to warps by 8 for each thread."""
+    """The caps that make a difference: registers are allocated in units of 8 per thread."""
     for cap in range((natural - 1) // ALLOCATION_UNIT * ALLOCATION_UNIT, 0, -ALLOCATION_UNIT):
         if cap >= _LEAST_CAP:
             yield Setting(cap)
 
 
 def bounds_for(arch: str, threads: int) -> Iterator[Setting]:
-    """Minimum blocks per multiprocessor; of those that leave equal registers the most."""
+    """Minimum blocks per multiprocessor; of values that permit equal registers, the largest."""
     limits = multiprocessor(arch)
     warps = -(-threads // 32)
     most = min(limits.blocks, limits.warps // warps) if limits is not None else 0
@@ -142,7 +142,7 @@ def bounds_for(arch: str, threads: int) -> Iterator[Setting]:
 
 
 def _without_caps(words: Sequence[str]) -> tuple[str, ...]:
-    """A user's own words for ptxas, without those that this command varies."""
+    """The user's own ptxas options, without those that this command varies."""
     kept: list[str] = []
     skips = False
     for word in words:

@@ -1,4 +1,4 @@
-"""A worker's half of ``tune``: kernels of a unit, and one kernel assembled in several ways."""
+"""Run ``tune`` in a worker: find a unit's kernels, and assemble one kernel in several ways."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ from lmemscope.tuning.settings import (
 
 
 class Surveyed(Struct, frozen=True):
-    """A kernel that is to be assembled.
+    """A kernel to assemble.
 
     Attributes:
-        unit: that it is in.
+        unit: the unit that contains it.
         name: mangled.
-        demangled: as C++ writes it.
-        directives: that its PTX has.
-        ptx: of the kernel and of what it reaches; lines are where they were.
+        demangled: as written in C++.
+        directives: in its PTX.
+        ptx: of the kernel and the functions it reaches, with unchanged line numbers.
         by_nvcc: whether nvcc's toolchain assembles it.
-        natural: what the same release of ptxas, in NVRTC, has made of all of the unit without a
-            limit, where the kernel is all there is; else None.
+        natural: the result of NVRTC's ptxas without a limit, if that is the same release and the
+            kernel is the whole unit; else None.
     """
 
     unit: Unit
@@ -81,12 +81,12 @@ class Surveyed(Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether its program limits its registers."""
+        """Whether the program limits its registers."""
         return self.directives.limits or self.unit.options.maxrregcount is not None
 
 
 class Survey(Struct, frozen=True):
-    """The kernels of a unit that were asked for, and the short names of the others."""
+    """A unit's requested kernels, and the short names of the others."""
 
     kernels: tuple[Surveyed, ...]
     others: tuple[str, ...]
@@ -96,13 +96,13 @@ class Swept(Struct, frozen=True):
     """A kernel's points.
 
     Attributes:
-        points: by setting: what is compiled first, then the most registers first.
-        refused: what ptxas says of those that it does not assemble.
-        block_from: what says the block.
-        block: threads of it; None where each point has its best one.
+        points: by setting: the program's own first, then by decreasing registers.
+        refused: ptxas's messages about settings that it does not assemble.
+        block_from: the origin of the block size.
+        block: threads per block; None if each point has its own best block size.
         location: of the kernel.
-        dynamic_shared: whether the kernel uses shared memory whose size no launch in sight gives;
-            None where that is not known.
+        dynamic_shared: whether it uses dynamic shared memory whose size no visible launch gives;
+            None if unknown.
     """
 
     points: tuple[tuple[Setting, TunePoint], ...]
@@ -114,7 +114,7 @@ class Swept(Struct, frozen=True):
 
 
 def survey(unit: Unit, globs: tuple[str, ...], cache: str | None) -> Survey:
-    """Compile a unit to PTX, and find its kernels.
+    """Compile a unit to PTX and find its kernels.
 
     Raises:
         LmemscopeError: it cannot be compiled, or there is no PTX.
@@ -148,7 +148,7 @@ def survey(unit: Unit, globs: tuple[str, ...], cache: str | None) -> Survey:
 
 
 def _natural(artifacts: Artifacts) -> PtxasResult | None:
-    """What NVRTC's ptxas made of a unit; None where the standalone one is of another release."""
+    """The result of NVRTC's ptxas for a unit; None if the standalone ptxas is another release."""
     tool = next((one for one in artifacts.tools if one.name == "nvrtc"), None)
     ptxas = Toolchain(artifacts.unit.toolkit).tool("ptxas")
     is_same = tool is not None and (ptxas.version or "").startswith(f"{tool.version}.")
@@ -158,23 +158,23 @@ def _natural(artifacts: Artifacts) -> PtxasResult | None:
 
 
 def sweep(kernel: Surveyed, asked: Asked, at_once: int, cache: str | None) -> Swept:
-    """Assemble a kernel in several ways, the most registers first, until spills explode.
+    """Assemble a kernel in several ways, by decreasing registers, until spills explode.
 
     Args:
-        kernel: what.
-        asked: what is varied, for which block.
-        at_once: how many runs of ptxas at a time.
-        cache: directory where outputs are kept, or None.
+        kernel: the kernel.
+        asked: what to vary, and for which block size.
+        at_once: number of ptxas processes to run in parallel.
+        cache: directory of stored outputs, or None.
 
     Raises:
-        LmemscopeError: ptxas refuses the kernel as it is.
+        LmemscopeError: ptxas rejects the unmodified kernel.
     """
     with ours(kernel.unit):
         return _Sweep(kernel, asked, at_once, cache).run()
 
 
 class _Sweep:
-    """One kernel's PTX, read once, and its machine code, read for each setting."""
+    """One kernel's PTX, parsed once, and its machine code, parsed for each setting."""
 
     def __init__(self, kernel: Surveyed, asked: Asked, at_once: int, cache: str | None) -> None:
         self._kernel, self._cache = kernel, cache
@@ -193,7 +193,7 @@ class _Sweep:
         )
 
     def run(self) -> Swept:
-        """The points, down to the first at which spills explode."""
+        """The points, up to the first at which spills explode."""
         self._take([NATURAL, OWN] if self._kernel.is_limited else [NATURAL])
         self._take(self._varied())
         if self._asked.smem_spilling:
@@ -217,7 +217,7 @@ class _Sweep:
         return bounds_for(self._kernel.unit.arch, self._grid.threads)
 
     def _take(self, settings: Iterable[Setting]) -> None:
-        """Find the points of settings, down to the first at which spills explode."""
+        """Compute the points of settings, up to the first at which spills explode."""
         with contextlib.closing(self._assembled(settings)) as results:
             for setting, result in results:
                 try:
@@ -226,7 +226,7 @@ class _Sweep:
                     if setting in (NATURAL, OWN):
                         raise
                     self._refused[setting] = error.message
-                    return  # It has no room for a lower cap either.
+                    return  # lower caps do not fit either
                 self._points[setting] = point
                 if has_exploded(point) and setting.cap is not None:
                     return
@@ -234,7 +234,7 @@ class _Sweep:
     def _assembled(
         self, settings: Iterable[Setting]
     ) -> Generator[tuple[Setting, Future[PtxasResult]]]:
-        """What ptxas makes of settings, some of which it assembles ahead."""
+        """ptxas's result for each setting; some are assembled ahead."""
         with ThreadPoolExecutor(self._at_once) as pool:
             ahead: deque[tuple[Setting, Future[PtxasResult]]] = deque()
             for setting in settings:
@@ -244,7 +244,7 @@ class _Sweep:
             yield from ahead
 
     def _text(self, setting: Setting) -> bytes:
-        """The PTX that is assembled; lines are where they were."""
+        """The PTX to assemble, with unchanged line numbers."""
         kernel = self._kernel
         text = kernel.ptx
         if setting.smem_spilling:
@@ -260,7 +260,7 @@ class _Sweep:
         return assembled(unit, self._text(setting), words, self._cache, toolchain=self._toolchain)
 
     def _point(self, setting: Setting, result: PtxasResult) -> TunePoint:
-        """What ptxas made of the kernel."""
+        """The point for ptxas's result."""
         kernel, unit, text = self._kernel, self._kernel.unit, self._text(setting)
         artifacts = Artifacts(unit, "ptx", (), text, result.log, result.cubin, (result.tool,))
         layers = parse(artifacts, os.getcwd(), self._flow)
@@ -301,7 +301,7 @@ class _Sweep:
         )
 
     def _block(self, facts: KernelFacts) -> Grid | None:
-        """The block that all points are of; None where each has its best one."""
+        """The block size for all points; None if each point has its own best one."""
         if self._asked.block is not None:
             return Grid(self._asked.block, source="option")
         with contextlib.suppress(OSError):

@@ -1,1 +1,1 @@
-"""The templates of the HTML page, and what they are given; see `lmemscope.exporters.html`."""
+"""Values for the templates of the HTML page; see `lmemscope.exporters.html`."""

@@ -1,4 +1,4 @@
-"""Source lines of a kernel with heat, each beside the machine code that the report quotes of it."""
+"""A kernel's source lines with heat, beside the SASS that the report quotes for each."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Line:
     """A line of the listing.
 
     Attributes:
-        head: what stands above it where another file begins; else empty.
-        file: the whole path of that file.
-        number, text: of the source; the number is None of machine code that belongs to no line.
-        heat: percent of colour, by its bytes at sites.
-        note: its sites in words; empty without any.
-        sass: machine code.
+        head: heading above it where another file begins; else empty.
+        file: the full path of that file.
+        number, text: of the source; the number is None for SASS without a source line.
+        heat: percent of colour, by bytes at sites.
+        note: description of its sites; empty without any.
+        sass: machine instructions.
     """
 
     head: str
@@ -45,7 +45,7 @@ class Line:
 
 
 def source_lines(unit: UnitReport, kernel: KernelReport) -> list[Line]:
-    """The lines of a kernel's sites and of the quoted machine code, by file and number."""
+    """The lines of a kernel's sites and quoted SASS, by file and number."""
     uses: defaultdict[SourceLocation, list[LineUse]] = defaultdict(list)
     for use in kernel.facts.lines:
         uses[use.location].append(use)
@@ -75,7 +75,7 @@ def source_lines(unit: UnitReport, kernel: KernelReport) -> list[Line]:
 
 
 def frame_rows(kernel: KernelReport) -> list[tuple[FrameRange, str]]:
-    """The ranges of the frame with their owners in words; none where there is no frame."""
+    """The ranges of the frame with their owners as text; empty without a frame."""
     if not kernel.facts.stack_frame:
         return []
     return merged([(part, frame_label(kernel, part)) for part in kernel.facts.frame])

@@ -1,4 +1,4 @@
-"""Rectangles whose areas are as sizes are: squarified treemaps (Bruls, Huizing, van Wijk 2000)."""
+"""Squarified treemaps: rectangles with areas proportional to sizes (Bruls et al., 2000)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Box:
     height: float
 
     def inside(self, top: float, around: float) -> Box:
-        """What is left within a margin and below a title."""
+        """The area inside a margin and below a title."""
         return Box(
             self.x + around,
             self.y + top,
@@ -26,11 +26,11 @@ class Box:
 
 
 def squarified(sizes: Sequence[float], box: Box) -> list[Box]:
-    """A box for each size, in their order, together as large as ``box``.
+    """A box for each size, in order, which together fill ``box``.
 
     Args:
         sizes: positive, largest first.
-        box: where they go.
+        box: the area to fill.
     """
     total = sum(sizes)
     if not sizes or total <= 0:
@@ -48,7 +48,7 @@ def squarified(sizes: Sequence[float], box: Box) -> list[Box]:
 
 
 def _row(areas: Sequence[float], short: float) -> int:
-    """How many of the next areas share a row: as long as that makes them squarer."""
+    """How many of the next areas to put in a row: as many as make them squarer."""
     count, best = 1, _worst(areas[:1], short)
     while count < len(areas) and (next_ := _worst(areas[: count + 1], short)) <= best:
         count, best = count + 1, next_
@@ -56,7 +56,7 @@ def _row(areas: Sequence[float], short: float) -> int:
 
 
 def _worst(row: Sequence[float], short: float) -> float:
-    """The largest ratio of sides in a row laid along a side of this length."""
+    """The largest aspect ratio in a row laid along a side of this length."""
     total = sum(row)
     if not total or not short:
         return 1.0
@@ -66,7 +66,7 @@ def _worst(row: Sequence[float], short: float) -> float:
 
 
 def _placed(row: Sequence[float], box: Box) -> tuple[list[Box], Box]:
-    """The row's boxes along the shorter side, and what is left of the box."""
+    """The row's boxes along the shorter side, and the remaining area."""
     total = sum(row)
     made: list[Box] = []
     if box.width >= box.height:

@@ -1,4 +1,4 @@
-"""Where a frontier's points are in its drawing: registers across, cost and occupancy upwards."""
+"""Layout of a tuning chart: registers on the x axis, cost and occupancy on the y axis."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LETTER = 6
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point of the drawing.
+    """A point in the chart.
 
     Attributes:
-        x, y: where, in the drawing's units.
+        x, y: position in the chart's units.
         kind: ``knee``, ``pareto``, ``plain`` or ``occupancy``.
-        title: what it says.
+        title: tooltip text.
     """
 
     x: float
@@ -33,7 +33,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A word at an axis."""
+    """A label on an axis."""
 
     x: float
     y: float
@@ -42,12 +42,12 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A frontier drawn.
+    """A complete chart.
 
     Attributes:
-        label: what it shows, for who does not see it.
-        cost, occupancy: points of the two lines, as SVG writes them.
-        marks, labels: on top of them.
+        label: text alternative for screen readers.
+        cost, occupancy: points of the two lines, in SVG syntax.
+        marks, labels: drawn on top of them.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Drawing:
 
 
 def drawing(kernel: TunedKernel) -> Drawing | None:
-    """The drawing of a frontier; None of one with fewer than two points."""
+    """The chart of a kernel; None for fewer than two points."""
     points = [p for p in kernel.points if p.registers is not None and not p.smem_spilling]
     known = [one for one in points if one.cost]
     if len(points) < 2:
@@ -66,7 +66,7 @@ def drawing(kernel: TunedKernel) -> Drawing | None:
     registers = [one.registers or 0 for one in points]
     across = _Scale(min(registers), max(registers), _LEFT, WIDTH - _RIGHT)
     costs = [math.log(one.cost) for one in known if one.cost]
-    # Small differences look small: the top is twice the least cost, or more.
+    # The y axis spans at least twice the least cost, so that small differences look small.
     top = max([min(costs, default=0.0) + math.log(2), *costs])
     upwards = _Scale(min(costs, default=0.0), top, HEIGHT - _BOTTOM, _TOP)
     share = _Scale(0, 1, HEIGHT - _BOTTOM, _TOP)

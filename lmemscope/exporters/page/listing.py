@@ -1,4 +1,4 @@
-"""The figures of a row in the page's tables, as shown and as the table sorts by them."""
+"""The figures of a row in the HTML tables, with display text and sort value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FIGURES = ("cost", "frame", "spill st/ld", "LDL/STL", "registers", "occupancy")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A cell.
+    """A table cell.
 
     Attributes:
-        name: of `FIGURES`.
-        shown: the least and the most of the kernels, as text.
-        value: the largest, by which the table sorts; what is not known sorts first.
+        name: from `FIGURES`.
+        shown: the range over the kernels, as text.
+        value: the largest, for sorting; unknown values sort first.
     """
 
     name: str
@@ -28,17 +28,17 @@ class Figure:
 
     @property
     def text(self) -> str:
-        """What stands in the cell; a dash for nothing."""
+        """The cell's text; a dash for nothing."""
         return "–" if self.shown in ("0", "-") else self.shown
 
     @property
     def is_dim(self) -> bool:
-        """Whether there is nothing to see."""
+        """Whether the cell is empty."""
         return self.text in ("–", "?", "?/?")
 
 
 def figures(rows: Sequence[Row]) -> list[Figure]:
-    """The cells of some kernels together, in the order of `FIGURES`."""
+    """The cells for a set of kernels, in the order of `FIGURES`."""
     facts = [kernel.facts for _, kernel in rows]
     frames = [one.stack_frame for one in facts]
     registers = [one.registers for one in facts]
@@ -50,7 +50,7 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
         layout.spills(facts),
         layout.sites(facts),
         layout.span(registers),
-        # Functions that kernels call have none.
+        # Device functions have none.
         "-" if all(one.kind != "entry" for one in facts) else resident,
     )
     values = (

@@ -1,4 +1,4 @@
-"""What costs most: file, template, cause, by modelled cost, as boxes."""
+"""A treemap of modelled cost: file, template, cause."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _AREAS = {
     "narrow-map": Box(0, 0, 388, 380),
     "print-map": Box(0, 0, 690, 300),
 }
-"""The last is as wide as paper, so that its letters are as large as the text's."""
+"""The last one has the width of paper, so that its letters match the text's size."""
 _MOST_FILES = 24
 _MOST_TEMPLATES = 16
 _TITLE, _MARGIN = 17.0, 2.0
 _CHAR, _BOLD = 6.6, 7.4
-"""Pixels of a character at 11 px, generously: text that does not fit is cut, never spilt over."""
+"""Generous width of a character in pixels at 11 px, so that text is cut rather than overflowing."""
 _LEAST = 4
 _WORTH_A_MAP = 2
 _MOST_LISTED = 12
@@ -57,7 +57,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cause of a template on the map."""
+    """A template's cause on the map."""
 
     box: Box
     cause: str
@@ -67,7 +67,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TemplateBox:
-    """A template on the map; ``anchor`` is where the page describes it, or None."""
+    """A template on the map; ``anchor`` is its section in the page, or None."""
 
     box: Box
     label: str
@@ -86,14 +86,14 @@ class FileBox:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """The map for pages of one width.
+    """The map for one page width.
 
     Attributes:
         name: of its style.
         width, height: in pixels.
-        label: all of it in words.
-        files: largest first; labels are empty where there is no room for them.
-        small: templates without a label; empty where all have one.
+        label: the whole map as text.
+        files: largest first; a label is empty if it does not fit.
+        small: templates without a label; empty if all have one.
     """
 
     name: str
@@ -105,11 +105,11 @@ class Map:
 
 
 def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> list[Map]:
-    """The map, for wide and narrow pages and for paper; nothing where it would be a single box.
+    """The map for wide and narrow pages and for paper; empty if it would be a single box.
 
     Args:
         groups: worst first.
-        anchors: where the page describes a group, by its number in ``groups``.
+        anchors: section anchors, by index in ``groups``.
     """
     files = _files(groups, anchors)
     if sum(len(one.leaves) for file in files for one in file.templates) < _WORTH_A_MAP:
@@ -154,7 +154,7 @@ def _most(templates: list[_Template]) -> tuple[_Template, ...]:
 
 
 def _costliest(same: list[_Template]) -> _Template:
-    """Groups of one template as one, whose causes cost what they cost the costliest of them."""
+    """Merge groups of one template; each cause has its largest cost in any of them."""
     sizes: defaultdict[str, int] = defaultdict(int)
     for one in same:
         for leaf in _merged(one.name, [one]).leaves:
@@ -192,7 +192,7 @@ def _file(file: _File, box: Box, small: list[_Template]) -> FileBox:
 
 
 def _titled(box: Box) -> bool:
-    """Whether there is room for a template's name above its cells."""
+    """Whether a template's name fits above its cells."""
     return box.height > 2 * _TITLE and _room(box, _CHAR) >= _LEAST
 
 
@@ -215,7 +215,7 @@ def _template(file: _File, template: _Template, box: Box) -> TemplateBox:
 
 
 def _fitting(texts: Sequence[str], box: Box, pixels: float = _CHAR) -> str:
-    """The first text that fits, the last one cut where none does; empty where nothing has room."""
+    """The first text that fits, else the last one cut; empty if there is no room."""
     room = _room(box, pixels)
     if room < _LEAST or box.height < _TITLE - 3:
         return ""
@@ -224,5 +224,5 @@ def _fitting(texts: Sequence[str], box: Box, pixels: float = _CHAR) -> str:
 
 
 def _room(box: Box, pixels: float) -> int:
-    """Characters that fit beside each other."""
+    """Number of characters that fit side by side."""
     return int((box.width - 6) / pixels)
