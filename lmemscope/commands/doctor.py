@@ -8,6 +8,7 @@ from lmemscope.commands.options import flag
 from lmemscope.commands.say import say
 from lmemscope.config.options import option
 from lmemscope.errors import ToolMissingError
+from lmemscope.tools.addresses import fixed_addresses
 from lmemscope.tools.examination import (
     examine,
     installed_wheels,
@@ -43,6 +44,12 @@ def command(toolkit: str | None) -> None:
             say(f"warning: {warning}")
     for problem in mismatches(findings):
         say(f"note: {problem}")
+    with fixed_addresses() as fixed:
+        if not fixed:
+            say(
+                "note: this system refuses fixed addresses (personality(2)), as containers may; "
+                "NVRTC's code for a few programs then differs between runs: --frontend nvcc"
+            )
     missing = [f.name for f in findings if f.tool is None and f.name in _ESSENTIAL]
     if missing:
         raise ToolMissingError("toolchain", f"missing: {', '.join(missing)}")

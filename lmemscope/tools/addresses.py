@@ -11,21 +11,21 @@ _ADDR_NO_RANDOMIZE, _QUERY = 0x0040000, 0xFFFFFFFF
 
 
 @contextmanager
-def fixed_addresses() -> Iterator[None]:
+def fixed_addresses() -> Iterator[bool]:
     """Disable address randomization for programs that this thread starts.
 
-    Has no effect if the system refuses, as some containers do.
+    Yields whether it is disabled: the system may refuse, as some containers do.
     """
     try:
         set_personality = ctypes.CDLL(None).personality
     except (AttributeError, OSError):
-        yield
+        yield False
         return
     set_personality.argtypes = [ctypes.c_ulong]
     before = set_personality(_QUERY)
     changed = before >= 0 and set_personality(before | _ADDR_NO_RANDOMIZE) >= 0
     try:
-        yield
+        yield changed
     finally:
         if changed:
             set_personality(before)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.errors import WorkerCrashError
+from lmemscope.tools.addresses import fixed_addresses
 from lmemscope.tools.reproducible import ReproducibleCalls
 
 _seen: list[int] = []
@@ -93,3 +94,12 @@ def test_something_else_runs_meanwhile() -> None:
     calls, ran = ReproducibleCalls(load, 1), []
     assert calls.call(seen, 4, meanwhile=lambda: ran.append(1)) == [1, 4]
     assert ran == [1]
+
+
+def test_only_programs_that_are_started_inside_have_fixed_addresses() -> None:
+    personality = ctypes.CDLL(None).personality
+    before = personality(ctypes.c_ulong(0xFFFFFFFF))
+    with fixed_addresses() as fixed:
+        inside = personality(ctypes.c_ulong(0xFFFFFFFF))
+    assert fixed == (inside & 0x0040000 != 0)
+    assert personality(ctypes.c_ulong(0xFFFFFFFF)) == before
