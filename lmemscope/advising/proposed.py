@@ -11,7 +11,7 @@ from lmemscope.advising.refused import Refusals
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.exporters.proven import factor
 from lmemscope.model import Advice, Declined, Finding, KernelReport, Unit, UnitReport, traits_of
-from lmemscope.rewrites import REWRITES, Likely, likely, tried_beside
+from lmemscope.rewrites import REWRITES, Likely, likely, quoted, tried_beside
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.likelihood import always
 from lmemscope.rules import advice_for
@@ -19,7 +19,7 @@ from lmemscope.rules.base import Offer
 
 _UNCOMPILED = "Not compiled."
 _ALIKE = "About as fast, by the model: `lmemscope fix` compiles it and says more."
-_BEYOND = "More of the program may depend on the kernel: `lmemscope fix` says what."
+_BEYOND = "For the rest of the program, `lmemscope fix` says what else must hold."
 """Where a rewriting is safe for a kernel's results alone."""
 
 
@@ -54,7 +54,7 @@ def with_proposals(
             asked = {one.rewrite.name for one in made}.union(*(one.rewrites for one in declined))
             others = tried_beside(target, asked) if not offer.advice or _is_by_words(target) else ()
             unsaid = [*(one.rewrite for one in left if not one.is_slower), *others]
-            offer = replace(offer, trials=tuple(map(_trial, unsaid)))
+            offer = replace(offer, trials=_trials([one for one in unsaid if one.name not in tried]))
             for hit in target.hits:
                 advice = _but(tried, advice_for(hit.case, hit.finding, offer), made)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
@@ -94,11 +94,14 @@ def _is_by_words(target: Target) -> bool:
     return not traits_of(target.cause).indexed
 
 
-def _trial(rewrite: Rewrite) -> Advice:
-    """A rewrite whose proposal no advice shows."""
-    does = rewrite.page.partition("\n")[0]
-    text = f"{does} (`{rewrite.name}`): `lmemscope fix` compiles it and says whether it helps."
-    return Advice(text, rewrite=rewrite.name)
+def _trials(rewrites: Sequence[Rewrite]) -> tuple[Advice, ...]:
+    """Rewrites whose proposals no advice shows: nothing says yet that they help."""
+    if not rewrites:
+        return ()
+    names, help_ = quoted([one.name for one in rewrites]), "helps" if len(rewrites) == 1 else "help"
+    they = "it" if len(rewrites) == 1 else "they"
+    text = f"`lmemscope fix` also compiles {names}, and says whether {they} {help_}."
+    return (Advice(text, is_none=True),)
 
 
 def _advised(

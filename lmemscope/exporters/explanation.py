@@ -472,7 +472,7 @@ def _unknown(kinds: set[SourceKind]) -> str:
         return "it is computed from the result of a call"
     if "parameter" in kinds:
         return "it comes from the function's caller"
-    return "it is read from memory with unknown contents"
+    return "it depends on values that are not known"
 
 
 _ROWS = frozenset({"threadIdx.y", "threadIdx.z"})

@@ -22,7 +22,6 @@ from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.given_numbers import check_given
 from lmemscope.rewrites.guards import is_guarded
-from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.loops import (
     check_hidden,
     constant_at,
@@ -352,6 +351,4 @@ REWRITE = Rewrite(
     __name__,
     nothing="no loop that indexes it is read as one that runs up to a parameter of its kernel with "
     "a largest value in sight",
-    is_likely=always,
-    cost="It costs the code of every version.",
 )

@@ -142,7 +142,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         # Kernels of other sources get no bounds.
         header = os.path.basename(target.path)
         said.append(
-            f"nor has one of another kernel that runs it from `{header}` (which nothing stops)"
+            f"no kernel of another source that uses `{header}` has more (nothing enforces this)"
             + _unknown(elsewhere)
         )
     if is_dynamic:
