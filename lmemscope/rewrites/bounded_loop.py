@@ -24,7 +24,7 @@ from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.counted_extent import counted_extent, is_shadowed, own_subscripts
 from lmemscope.rewrites.falling import falling
-from lmemscope.rewrites.given_numbers import check_given
+from lmemscope.rewrites.given_numbers import check_bound
 from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.likelihood import elements_of, fits_limit, is_counted
 from lmemscope.rewrites.loops import (
@@ -166,7 +166,7 @@ def _bounded(target: Target, loop: Node) -> _Bounded:
         raise _UnfitError(loop, "tests its counter before each use")
     most = number_of(extent.decode(errors="replace"), *_at(target, loop))
     if not is_sure and most is not None:
-        check_given(syntax.text(right), most - (operator == b"<="), target)
+        check_bound(right, most - (operator == b"<="), target)
     return _Bounded(edits, _closed(body), is_sure, promise, extent)
 
 

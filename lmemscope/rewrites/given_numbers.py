@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.written import kernels
 from lmemscope.rules.launch_syntax import parameter_name
 from lmemscope.rules.launched_elsewhere import largest_argument
@@ -40,6 +41,38 @@ def check_given(name: bytes, most: int, target: Target) -> None:
                 f"line {place.line}" if is_own else f"{os.path.basename(place.file)}:{place.line}"
             )
             raise DeclinedError(f"the launch at {where} gives `{said}` {number}, more than {most}")
+
+
+def check_bound(bound: Node, most: int, target: Target) -> None:
+    """That no launch in sight makes a loop's bound more than a number.
+
+    Args:
+        bound: a kernel's parameter, perhaps with constants: ``4 * columns + 1``.
+        most, target: as of `check_given`.
+
+    Raises:
+        DeclinedError: one does.
+    """
+    if bound.type == "identifier":
+        check_given(target.syntax.text(bound), most, target)
+    elif bound.type == "parenthesized_expression" and bound.named_child_count == 1:
+        check_bound(bound.named_children[0], most, target)
+    elif bound.type == "binary_expression":
+        sides = [bound.child_by_field_name(side) for side in ("left", "right")]
+        operator = bound.child_by_field_name("operator")
+        first, second = (one and constant_at(one, target) for one in sides)
+        sign = operator.type if operator is not None else ""
+        if sides[0] is not None and second is not None and first is None:
+            limits = {"+": most - second, "-": most + second}
+            if second > 0:
+                limits |= {"*": most // second, "/": most * second + second - 1}
+            if sign in limits:
+                check_bound(sides[0], limits[sign], target)
+        elif sides[1] is not None and first is not None and second is None:
+            if sign == "+":
+                check_bound(sides[1], most - first, target)
+            elif sign == "*" and first > 0:
+                check_bound(sides[1], most // first, target)
 
 
 def _names(function: Node, syntax: Syntax) -> list[bytes]:

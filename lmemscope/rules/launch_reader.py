@@ -25,7 +25,7 @@ from lmemscope.rules.launch_syntax import (
 from lmemscope.rules.pasted_names import may_be_pasted
 from lmemscope.rules.python_launches import asks_for_shared_memory
 from lmemscope.rules.remembered import Remembered
-from lmemscope.rules.scopes import declarations_of
+from lmemscope.rules.scopes import declarations_of, is_local
 from lmemscope.rules.unchanged import changes
 
 _ASKS = re.compile(
@@ -202,10 +202,12 @@ class _Reader:
         found = []
         for one in mention.finditer(text, *span):
             before = text[max(0, one.start() - _LONGEST) : one.start()]
+            place = self._place(file, one.start())
             if (
                 one.start() not in launches
                 and _is_value(one, before, text)
                 and is_compiled(text, one.start())
+                and not (depth == _DEPTH and is_local(name, before, self._sources, place))
             ):
                 found.append(self._of_value(name, file, one, before, depth))
         return _joined(found)

@@ -136,6 +136,13 @@ def declarations_of(
     return (*found, *outer)
 
 
+def is_local(name: str, before: str, sources: SourceText, place: SourceLocation) -> bool:
+    """Whether a name, with the text before it on its line, is that of a local variable."""
+    declared = declarations_of(name, sources, place)
+    is_qualified = before.rstrip().endswith("::")
+    return not is_qualified and bool(declared) and all(one.scope.is_local for one in declared)
+
+
 def is_declared_at(name: str, sources: SourceText, place: SourceLocation, line: int) -> bool:
     """Whether a line of the same file has the one declaration that a name can mean at a place."""
     found = declarations_of(name, sources, place)

@@ -66,8 +66,9 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     return (
         Advice(
             "Drop `volatile` from the declaration, or from the template argument or typedef that "
-            f"it comes from: no other thread can see {case.name}. Assembly statements that use it "
-            f"must then be `asm volatile`, or be merged into one.{stays}{why}",
+            f"it comes from: no other thread can see {case.name}. No overload, template or trait "
+            "may depend on the qualifier. Assembly statements that use it must then be "
+            f"`asm volatile`, or be merged into one.{stays}{why}",
             # Alone it removes nothing where more keeps it in memory.
             rewrite=None if stays else "drop-volatile",
         ),

@@ -271,6 +271,29 @@ def test_a_stream_whose_first_elements_are_kept_has_any_length(loop: str, rewrit
 
 
 @pytest.mark.parametrize(
+    ("bound", "given", "is_kept"),
+    [
+        ("n * 2", 4, True),
+        ("n * 2", 5, False),
+        ("2 * n + 1", 3, True),
+        ("2 * n + 1", 4, False),
+        ("(n - 1)", 9, True),
+        ("(n - 1)", 10, False),
+        ("n / 3", 26, True),
+        ("n / 3", 27, False),
+    ],
+)
+def test_a_promise_on_a_computed_bound_is_compared_with_launches(
+    bound: str, given: int, is_kept: bool
+) -> None:
+    loop = f"for (int i = 0; i < {bound}; ++i) {{ if (p[i] < 7) a[i] = p[i]; }}"
+    text = kernel("int a[8]; int s = 1;", loop, "out[0] = a[p[0] & 7];")
+    text += f"void go() {{ k<<<1, 64>>>(p, out, {given}); }}\n"
+    made, _ = proposals(target(text, "a", "int[8]", location=SourceLocation("/p/a.cu", 1)))
+    assert any(one.rewrite == "bounded-loop" for one in made) is is_kept
+
+
+@pytest.mark.parametrize(
     ("given", "dispatch", "bounded"),
     [
         ("4", True, True),

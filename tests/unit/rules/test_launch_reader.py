@@ -183,7 +183,10 @@ def test_a_launch_counts_however_it_is_written(host: str, sizes: set[int]) -> No
         # What only looks like it.
         ("void g(float own_of) { own_of = 2 * r.own + own_of; }", True),
         ("using ns::own;\nvoid f() { own<<<1, 64>>>(p, n); }", True),
-        ("void f(float own) { y = own * x; }", False),
+        ("void f(float own) { y = own * x; }", True),
+        ("void f() { int top = 0, own = 9; go(own); own<<<1, 64>>>(p, n); }", True),
+        ("void f() { int own = 9; go(::own); }", False),
+        ("void f() { { int own = 9; } go(own); }", False),
     ],
 )
 def test_what_else_gets_a_kernel_is_not_taken_for_nothing(host: str, are_all: bool) -> None:
