@@ -182,7 +182,9 @@ class _Reasons:
 
     def _compilers(self) -> ProvenCause | None:
         """What the program asks for by name, and what compilers put on the stack themselves."""
-        volatile = self._objects.volatile_access(self._found)
+        volatile = next(
+            (a for a in self._own if "volatile" in self._instructions[a.index].modifiers), None
+        )
         if volatile is not None:
             return ProvenCause("volatile", (self._said(volatile.index),), self._others())
         for call, _ in self._found.passed_to:
@@ -279,7 +281,7 @@ class _Reasons:
         if dynamic is not None:
             if self._contents.is_table:
                 return ProvenCause("const-table", (Evidence("constant-stores"),))
-            also = self._others(beside="dynamic-index")
+            also = tuple(c for c in self._others() if c != "dynamic-index")
             return ProvenCause("dynamic-index", (self._said(dynamic.index),), also)
         if places:
             access = self._instructions[places[0].index]
@@ -294,7 +296,7 @@ class _Reasons:
                     held = replace(held, bytes=self._found.size, limit=limit)
                 return ProvenCause("const-table", (held,))
             size = Evidence("object-size", bytes=self._found.size, limit=limit)
-            return ProvenCause("large-array", (size,), self._others(beside="large-array"))
+            return ProvenCause("large-array", (size,))
         # At constant places alone it would be in registers, but for the pointer that is needed.
         between = next((a for a in self._own if self._is_of_several(a)), None)
         if between is not None and not indexed:
@@ -342,8 +344,8 @@ class _Reasons:
         """Whether a pointer leads to this object on some paths and to another on others."""
         return len({p.offset for p in access.pointees if p.kind == "depot"}) > 1
 
-    def _others(self, beside: Cause | None = None) -> tuple[Cause, ...]:
-        """Causes by index and size, whatever the first cause is, which is not repeated."""
+    def _others(self) -> tuple[Cause, ...]:
+        """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
         leaves = [access.leaves for access in self._indexed()]
         # A loop that only calls is unrolled once it is inlined.
@@ -358,9 +360,10 @@ class _Reasons:
         elif leaves:
             result.append("rolled-loop")
         # With constant indices alone, elements that are never used need no place.
-        if result and self._is_large():
+        walked = any(not any(leaf.is_dynamic for leaf in found) for found in leaves)
+        if walked and self._found.size > REGISTER_FILE_BYTES:
             result.append("large-array")
-        return tuple(one for one in result if one != beside)
+        return tuple(result)
 
     def _is_dynamic_inlined(self, callee: Dataflow, leaf: Leaf) -> bool:
         """Whether an index of a callee's stays unknown where its calls are inlined.

@@ -54,7 +54,7 @@ from lmemscope.rules.asked_pointers import asked, is_behind_test, where_it_leads
 from lmemscope.rules.base import Case, Offer, Rule, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.declared import bytes_of
-from lmemscope.rules.indexing import still_kept
+from lmemscope.rules.indexing import REGISTER_FILE, still_kept
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
 _TEXT = re.compile(r"(?:const\s+)?(?:signed\s+|unsigned\s+)?char\b")
@@ -151,7 +151,8 @@ def _is_compared_by_library(case: Case) -> bool:
 
 def _is_too_large(found: LocalObject) -> bool:
     """Whether registers could not hold it even if nobody had its address."""
-    return "large-array" in found.also
+    is_indexed = "dynamic-index" in found.also and found.size > REGISTER_FILE
+    return is_indexed or "large-array" in found.also
 
 
 def _by_receiver(case: Case, offer: Offer) -> tuple[Advice, ...]:

@@ -484,12 +484,9 @@ def test_what_alone_would_keep_it_stands_beside_the_cause() -> None:
     assert reasons(f"{ADDRESS}\n{READ}\n{passed}\nret;", leaf=leaf).also == ("dynamic-index",)
     rolled = counted("16").replace("mov.u32 %r1, 0;", f"{passed}\nmov.u32 %r1, 0;")
     assert reasons(rolled, leaf=leaf).also == ("rolled-loop",)
-    # Whatever is indexed and larger than all registers is too large, too.
+    # A loop over all of it would need them all; with constant indices few elements are left.
     large = reasons(counted("%r9", size=1024))
-    assert (large.cause, large.also) == ("dynamic-index", ("large-array",))
-    alone = reasons(counted("256", size=1024))
-    assert (alone.cause, alone.also) == ("large-array", ("rolled-loop",))
-    assert reasons(counted("16", size=1024)).also == ()
+    assert (large.cause, large.also) == ("dynamic-index", ())
     read = "ld.param.u32 %r7, [k_param_1];\nmul.wide.s32 %rd6, %r7, 4;\nadd.s64 %rd7, %rd1, %rd6;"
     walked = reasons(
         counted("256", size=1024).replace("ret;", f"{read}\nld.local.u32 %r8, [%rd7];\nret;")

@@ -703,7 +703,7 @@ def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
     indexed = taken(80, "dynamic-index")
     assert "may stay in memory for another cause: dynamic-index" in indexed[0].text
     # Registers would not hold it, whoever gets its address.
-    (whole,) = taken(2000, "dynamic-index", "large-array")
+    (whole,) = taken(2000, "dynamic-index")
     assert whole.is_none
     assert not taken(2000)[0].is_none
 
