@@ -182,9 +182,7 @@ class _Reasons:
 
     def _compilers(self) -> ProvenCause | None:
         """What the program asks for by name, and what compilers put on the stack themselves."""
-        volatile = next(
-            (a for a in self._own if "volatile" in self._instructions[a.index].modifiers), None
-        )
+        volatile = self._objects.volatile_access(self._found)
         if volatile is not None:
             return ProvenCause("volatile", (self._said(volatile.index),), self._others())
         for call, _ in self._found.passed_to:

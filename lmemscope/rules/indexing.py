@@ -300,7 +300,8 @@ def still_kept(also: Sequence[Cause]) -> str:
     """What else keeps an object in memory, as a sentence behind another; empty of nothing."""
     sure = [one for one in also if one not in _BY_INDEX]
     if sure:
-        return f" It stays in memory until {listed([*also])} is also removed."
+        verb = "is" if len(also) == 1 else "are"
+        return f" It stays in memory until {listed([*also])} {verb} also removed."
     return f" It may stay in memory for another cause: {listed([*also])}." if also else ""
 
 

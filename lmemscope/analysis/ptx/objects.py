@@ -240,6 +240,12 @@ class FunctionObjects:
         )
         return any(len(definitions.get(one, ())) > 1 for one in behind)
 
+    def volatile_access(self, found: StackObject) -> PtxAccess | None:
+        """The first volatile access of an object; None without one."""
+        instructions = self.body.instructions
+        volatile = (a for a in found.accesses if "volatile" in instructions[a.index].modifiers)
+        return next(volatile, None)
+
     def is_object_address(self, index: int, value: str) -> bool:
         """Whether what an instruction reads may be the address of a stack object."""
         found = self._points_to.objects(index, value)
