@@ -315,7 +315,11 @@ class CauseShare(Struct, frozen=True, omit_defaults=True):
         return replace(self, frame_bytes=frame_bytes, **asdict(sites))
 
     def concerns(self, access: LocalAccess) -> bool:
-        """Whether an access belongs to this entry, or may: each byte is counted once."""
+        """Whether an access belongs to this entry, or may: each byte is counted once.
+
+        A joined access has one source line, that of its first object's access.
+        """
         if self.object_index is None:
             return (access.cause, access.object) == (self.cause, None)
-        return self.object_index in access.touched
+        touched = (access.object,) if access.joined else access.touched
+        return self.object_index in touched
