@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 from lmemscope.discover import build_account
 from lmemscope.discover.checkouts import is_own
 from lmemscope.discover.cpp_files import is_cpp_name, may_be_included
+from lmemscope.discover.globs import matches
 from lmemscope.discover.locate import (
     Search,
     database_in,
@@ -132,11 +132,11 @@ class Globs:
         return cls(settings.root, settings.include, settings.exclude)
 
     def admit(self, path: str) -> bool:
-        """Whether an absolute path is accepted; ``*`` also matches ``/``."""
+        """Whether an absolute path is accepted."""
         name = os.path.relpath(path, self.root).replace(os.sep, "/")
-        if any(fnmatchcase(name, glob) for glob in self.exclude):
+        if any(matches(name, glob) for glob in self.exclude):
             return False
-        return not self.include or any(fnmatchcase(name, glob) for glob in self.include)
+        return not self.include or any(matches(name, glob) for glob in self.include)
 
 
 @dataclass(frozen=True, slots=True)
