@@ -59,7 +59,7 @@ class _Inflated(io.RawIOBase):
         self._left -= len(data)
         is_end = not self._left and (self._unpacker.eof or not data)
         if self._left < 0 or (is_end and self._sum != self._member.CRC):
-            raise zipfile.BadZipFile(f"the bytes of {self._member.filename!r} are others")
+            raise zipfile.BadZipFile(f"the size or checksum of {self._member.filename!r} is wrong")
         return data
 
     def _unpacked(self, size: int) -> bytes:
@@ -67,11 +67,11 @@ class _Inflated(io.RawIOBase):
         while not data and not unpacker.eof and size:
             packed = self._stored.read(_PIECE) if unpacker.needs_input else b""
             if not packed and unpacker.needs_input:
-                raise EOFError("the deflated bytes end too early")
+                raise EOFError("the compressed data ends early")
             try:
                 data = unpacker.decompress(packed, size)
             except _DAMAGE as error:
                 raise zipfile.BadZipFile(str(error)) from error
         if not data and size and self._left:
-            raise EOFError("there are fewer bytes than the directory says")
+            raise EOFError("it is shorter than the archive's directory says")
         return data

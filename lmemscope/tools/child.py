@@ -321,16 +321,19 @@ def _spawn_reproducible(
     code = "from lmemscope.tools.reproducible import serve; serve()"
     # Python caches the listing of each directory on its path, and those of user directories change
     # between runs. So only directories of installed packages are searched.
-    named = set(os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    path = [one for one in import_path() if _is_for_packages(one) or one in named]
+    path = [one for one in import_path() if _is_for_packages(one)]
     with fixed_addresses():
         return _started(code, (calls, answers, errors), lifeline, environment, path, os.sep)
 
 
 def _is_for_packages(entry: str) -> bool:
-    """Whether an entry of the import path belongs to this package, to Python or to packages."""
-    installed = os.path.basename(entry) in ("site-packages", "dist-packages")
-    return installed or entry.startswith((OWN, sys.prefix, sys.base_prefix))
+    """Whether an entry of the import path is this package's, Python's, or holds distributions."""
+    if entry.startswith((OWN, sys.prefix, sys.base_prefix)):
+        return True
+    try:
+        return any(name.endswith((".dist-info", ".egg-info")) for name in os.listdir(entry))
+    except OSError:
+        return False
 
 
 def _started(
