@@ -140,6 +140,7 @@ _Future = Future[UnitReport | Readings]
 _Task = tuple[Callable[..., UnitReport | Readings], tuple[object, ...]]
 _LARGE = 32 << 20
 """Each additional worker pays off for this many bytes of a binary."""
+_MOST_SHARES = 256
 _UNPACKED = 2
 """Maximum number of workers per package: each unpacks its members into memory."""
 
@@ -162,14 +163,22 @@ class _Submitted:
         return all(future.done() and not future.cancelled() for future in self.futures)
 
 
-def tasks_of(unit: Unit, wanted: Wanted, at_once: int) -> list[_Task]:
-    """Split a unit into worker tasks: one for a source, several shares for a large binary."""
+def tasks_of(unit: Unit, wanted: Wanted, at_once: int, claims: Callable[[], str]) -> list[_Task]:
+    """Split a unit into worker tasks: one for a source, several shares for a large binary.
+
+    Args:
+        unit: what is analysed.
+        wanted: what its reports should contain.
+        at_once: maximum number of tasks.
+        claims: gives the path of a new file by which workers divide a binary.
+    """
     kind = kind_of_unit(unit) if unit.excerpt is None else None
     if kind is None or not kind.by_content:
         return [(analyse_unit, (unit, wanted))]
     most = min(at_once, _UNPACKED) if kind is PACKAGE else at_once
-    number = min(most, 1 + _size(unit) // _LARGE)
-    return [(analyse_binary, (unit, wanted, Share(one, number))) for one in range(number)]
+    number = min(most, 1 + _size(unit) // _LARGE, _MOST_SHARES)
+    path = claims() if number > 1 else None
+    return [(analyse_binary, (unit, wanted, Share(one, path))) for one in range(number)]
 
 
 def _submitted(units: Sequence[Unit], wanted: Wanted, session: Session) -> list[_Submitted]:
@@ -177,7 +186,7 @@ def _submitted(units: Sequence[Unit], wanted: Wanted, session: Session) -> list[
 
     The largest source starts first, so that no worker is left alone with it at the end.
     """
-    tasks = [tasks_of(unit, wanted, session.at_once) for unit in units]
+    tasks = [tasks_of(unit, wanted, session.at_once, session.new_file) for unit in units]
     if tasks:
         session.prestart(sum(map(len, tasks)))
     futures = {

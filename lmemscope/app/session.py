@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -64,6 +66,8 @@ class Session:
     ) -> None:
         if self._given is None and "workers" in vars(self):
             self.workers.shutdown(wait=not self._is_program, cancel_futures=kind is not None)
+        if "_temporary" in vars(self):
+            self._temporary.cleanup()
 
     def anew(self, settings: Settings) -> Session:
         """A new session with other settings and its own workers."""
@@ -77,6 +81,16 @@ class Session:
             LmemscopeError: no worker can be started, or the executor's address does not answer.
         """
         return self._given or open_workers(self.settings, forks=self._is_program)
+
+    def new_file(self) -> str:
+        """Path of an empty file that lasts as long as the session."""
+        file, path = tempfile.mkstemp(dir=self._temporary.name)
+        os.close(file)
+        return path
+
+    @cached_property
+    def _temporary(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="lmemscope-", ignore_cleanup_errors=True)
 
     @property
     def at_once(self) -> int:

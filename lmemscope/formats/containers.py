@@ -21,7 +21,7 @@ from typing import IO, Literal, cast
 
 from lmemscope.errors import FormatError
 from lmemscope.formats import archive, fatbin
-from lmemscope.formats.balance import Balance
+from lmemscope.formats.claims import Claims
 from lmemscope.formats.elf import SHF_ALLOC, WITHOUT_BYTES, ElfFile, extent
 from lmemscope.formats.fatbin import Budget, Entry
 from lmemscope.formats.inflate import open_member
@@ -53,14 +53,12 @@ _RATIO, _SPARE = 64, 128 << 20
 """Maximum unpacked bytes per byte of the file, plus a constant: large libraries in packages reach
 25."""
 _MOST_MEMBERS = 1 << 18
-_PARTS = 16
-"""A package member is large if it exceeds this fraction of each worker's share."""
+_LARGE, _PART = 32, 1 << 20
+"""A package member is large if it exceeds this fraction of the package. Small ones are divided
+among workers by parts of at least this many bytes."""
 _COMPRESSIBLE = 2
 """Host code compresses below this ratio: torch's to a quarter, its device code to three quarters.
 """
-_COST_OF_TEXT, _COST_OF_MEMBER = 10, 8192
-"""Cost of a byte of text, and of any member, in bytes of machine code: Python texts are searched
-for words, and each member is opened."""
 
 Kind = Literal["cubin", "host", "fatbin", "archive", "zip", "tar.zst"]
 
@@ -195,17 +193,17 @@ def read_zip(
     budget: Budget,
     path: str = "",
     depth: int = 0,
-    balance: Balance | None = None,
+    claims: Claims | None = None,
 ) -> Iterator[Images]:
     """The device code in a package's members, each read into memory separately.
 
     Args:
         stream: of the package.
         budget, path, depth: as for `read_images`.
-        balance: what this worker reads, if several share the package. Large members with device
+        claims: what this worker reads, if several share the package. Large members with device
             code are read by all of them, each for its own images.
     """
-    balance = balance if balance is not None else Balance(ALL_IMAGES)
+    claims = claims if claims is not None else Claims(ALL_IMAGES)
     try:
         package = zipfile.ZipFile(stream)
         members = package.infolist()
@@ -214,37 +212,40 @@ def read_zip(
     except (FormatError, *_ZIP_ERRORS) as error:
         yield Images(path, (), _problem("zip", error))
         return
-    is_own = _own_members(members, balance)
-    for place, member in enumerate(members):
-        if is_own.get(place, True):
-            for images in _read_member(package, member, budget, path, depth):
-                yield replace(images, member=place, is_alone=place in is_own)
-                del images  # free them before reading the next file
+    shared, others = _parts(members)
+    for is_alone, parts in ((False, shared), (True, others)):
+        for part in parts:
+            for place in part if not is_alone or claims.is_own() else ():
+                for images in _read_member(package, members[place], budget, path, depth):
+                    yield replace(images, member=place, is_alone=is_alone)
+                    del images  # free them before reading the next file
 
 
-def _own_members(members: Sequence[zipfile.ZipInfo], balance: Balance) -> dict[int, bool]:
-    """For members read by a single worker, by index, whether it is this worker.
+def _parts(members: Sequence[zipfile.ZipInfo]) -> tuple[list[list[int]], list[list[int]]]:
+    """Indices of the members that all workers read, and parts that one worker each reads.
 
-    Large members that hardly compress are shared by all workers: they are mostly device code, which
-    is already packed, and their cost depends on the kernels. The costliest others are assigned
-    first.
+    Large members that hardly compress are read by all workers, each for its own images: they are
+    mostly device code, which is already packed, and their cost depends on the kernels. The others
+    are read after them, largest first, so that the workers end at about the same time.
     """
-    workers = balance.share.of
-    large = sum(member.compress_size for member in members) // (workers * _PARTS)
-    alone = [
-        (_cost(member), -place)
-        for place, member in enumerate(members)
-        if workers == 1
-        or member.compress_size <= large
-        or member.compress_size * _COMPRESSIBLE <= member.file_size
-    ]
-    return {-place: balance.is_own(cost) for cost, place in sorted(alone, reverse=True)}
-
-
-def _cost(member: zipfile.ZipInfo) -> int:
-    """The cost of a member read by a single worker, as for `Balance`."""
-    per_byte = _COST_OF_TEXT if _is_text(member.filename) else 1
-    return _COST_OF_MEMBER + member.file_size * per_byte
+    large = sum(member.compress_size for member in members) // _LARGE
+    shared: list[list[int]] = []
+    others: list[int] = []
+    for place, member in enumerate(members):
+        is_packed = member.compress_size * _COMPRESSIBLE > member.file_size
+        if is_packed and member.compress_size > large:
+            shared.append([place])
+        else:
+            others.append(place)
+    parts: list[list[int]] = []
+    left = 0
+    for place in sorted(others, key=lambda place: -members[place].file_size):
+        if left <= 0:
+            parts.append([])
+            left = _PART
+        parts[-1].append(place)
+        left -= members[place].file_size
+    return shared, parts
 
 
 def _read_member(

@@ -353,6 +353,7 @@ class Cubin:
             for symbol, own_sites in zip(callees, within, strict=True)
         )
         claimed = {site.pc for body in bodies for site in body.sites}
+        unclaimed = tuple(site for site in sites if site.pc not in claimed) if claimed else sites
         return CubinFunction(
             name=own,
             kind=record.kind,
@@ -366,13 +367,14 @@ class Cubin:
             max_registers=self._read_cap(own),
             max_threads=self._read_max_threads(own),
             shared=self._read_shared(record),
-            shared_spills=len(spills - {site.pc for site in sites}),
-            sites=tuple(site for site in sites if site.pc not in claimed),
+            shared_spills=len(spills.difference(site.pc for site in sites)),
+            sites=unclaimed,
             callees=bodies,
             stack_alignment=next(
                 (n for pc, n in alignments.items() if not _claims(bodies, pc)), None
             ),
-            is_marked=self._marks_spills and len(spills | {s.pc for s in sites}) < _MOST_MARKS,
+            is_marked=self._marks_spills
+            and len(spills.union(site.pc for site in sites)) < _MOST_MARKS,
         )
 
     def _read_global_info(self) -> dict[int, dict[int, int]]:

@@ -82,13 +82,16 @@ class Strings:
 
     Offsets may point anywhere in a string, so a damaged table could return one long string at as
     many lengths as it has bytes; excessive sharing is rejected.
+
+    Attributes:
+        text: the whole section, a character per byte.
     """
 
     def __init__(self, data: bytes) -> None:
-        self._text = data.decode("latin-1")  # one character per byte, so that offsets match
+        self.text = data.decode("latin-1")  # one character per byte, so that offsets match
         self._known: dict[int, str] = {}
-        if self._text.isascii():
-            *ended, _ = self._text.split("\0")
+        if self.text.isascii():
+            *ended, _ = self.text.split("\0")
             starts = accumulate((len(one) + 1 for one in ended), initial=0)
             self._known = dict(zip(starts, ended, strict=False))
         self._left = _SHARED * len(data) + _SPARE
@@ -102,13 +105,13 @@ class Strings:
         known = self._known.get(offset)
         if known is not None:
             return known
-        end = self._text.find("\0", offset)
-        if end < 0 and offset < len(self._text):
+        end = self.text.find("\0", offset)
+        if end < 0 and offset < len(self.text):
             raise FormatError("cubin", "the ELF file has a name without an end")
         self._left -= end - offset
         if self._left < 0:
             raise FormatError("cubin", "the ELF file has names that overlap")
-        found = self._text[offset : max(end, offset)]
+        found = self.text[offset : max(end, offset)]
         if not found.isascii():
             found = found.encode("latin-1").decode("utf-8", "replace")
         self._known[offset] = found
@@ -194,6 +197,10 @@ class ElfFile:
             if info & 15 in types:
                 type_, binding = info & 15, info >> 4
                 yield Symbol(i, strings.at(name), type_, binding, other, section, value, size)
+
+    def may_name(self, part: str) -> bool:
+        """Whether some symbol may have a name with a part; far faster than to read all symbols."""
+        return self._table is not None and part in self._table[0].text
 
     @cached_property
     def _relocating(self) -> Mapping[int, Sequence[Section]]:

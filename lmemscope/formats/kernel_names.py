@@ -134,7 +134,7 @@ def lasting_name(name: str) -> str:
 
 def _without_static_units(name: str) -> str:
     """The name without the unit in ``__nv_static_<length>_<unit>_``, from older front ends."""
-    found = _STATIC.match(name)
+    found = _STATIC.match(name) if name.startswith("__nv") else None
     if found is None:
         return name
     return "__nv_static_" + name[found.end() + int(found.group(1)) + 1 :]

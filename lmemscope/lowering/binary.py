@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from lmemscope.errors import FormatError, InputError
 from lmemscope.files import open_regular
-from lmemscope.formats.balance import Balance
+from lmemscope.formats.claims import Claims
 from lmemscope.formats.containers import (
     HEAD,
     Images,
@@ -130,37 +130,37 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
         raise InputError("read", f"{unit.input} does not exist", hint="check the path") from error
     except OSError as error:
         raise InputError("read", f"{unit.input} cannot be read: {error.strerror}") from error
-    with stream:
+    with stream, Claims(share) as claims:
         head = stream.read(HEAD)
         size = stream.seek(0, 2)
         stream.seek(0)
-        budget, balance = budget_for(size), Balance(share)
+        budget = budget_for(size)
         if kind_of_head(head) == "zip":
-            yield _unpacked(read_zip(stream, budget, balance=balance), budget, balance)
+            yield _unpacked(read_zip(stream, budget, claims=claims), budget, claims)
             return
         # Memory-mapped: most of a library's bytes are not device code and are never read.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        yield _unpacked(read_images(memoryview(data), budget), budget, balance)
+        yield _unpacked(read_images(memoryview(data), budget), budget, claims)
 
 
-def _unpacked(files: Iterator[Images], budget: Budget, balance: Balance) -> Iterator[Image]:
+def _unpacked(files: Iterator[Images], budget: Budget, claims: Claims) -> Iterator[Image]:
     member = number = 0
     for file in files:
         if file.member != member:
             member, number = file.member, 0
-        yield from _of_file(file, budget, balance, number)
+        yield from _of_file(file, budget, claims, number)
         number += len(file.entries) + 1
         del file  # free it before reading the next
 
 
-def _of_file(file: Images, budget: Budget, balance: Balance, before: int) -> Iterator[Image]:
+def _of_file(file: Images, budget: Budget, claims: Claims, before: int) -> Iterator[Image]:
     number = before
     for fatbin in file.fatbins:
         ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
         cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
         for entry in fatbin:
             number += 1
-            if not (file.is_alone or balance.is_own(entry.size)):
+            if not (file.is_alone or claims.is_own()):
                 with suppress(FormatError):  # reported where the image is read
                     if entry.kind == "cubin":
                         reserve(entry, budget)
@@ -171,7 +171,7 @@ def _of_file(file: Images, budget: Budget, balance: Balance, before: int) -> Ite
                 yield Image(file.path, entry, data, ptx, cubins, number=where)
             except FormatError as error:
                 yield Image(file.path, entry, problem=error, number=where)
-    if not (file.is_alone or balance.share.is_first):
+    if not (file.is_alone or claims.share.is_first):
         return
     unread, where = _unread(file), (file.member, number + 1)
     if unread is not None:

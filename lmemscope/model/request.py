@@ -339,12 +339,13 @@ class Share(Struct, frozen=True):
     """The subset of a binary's images that a worker reads.
 
     Attributes:
-        number: the worker's number, from 0.
-        of: the number of workers.
+        number: the worker's number, from 0 to 255.
+        claims: path of the file by which workers divide the images (`lmemscope.formats.claims`);
+            None if one worker reads them all.
     """
 
     number: int = 0
-    of: int = 1
+    claims: str | None = None
 
     @property
     def is_first(self) -> bool:

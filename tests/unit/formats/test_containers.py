@@ -6,11 +6,12 @@ import io
 import random
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from lmemscope.formats import containers
-from lmemscope.formats.balance import Balance
+from lmemscope.formats.claims import Claims
 from lmemscope.formats.containers import Images, budget_for, read_images, read_zip
 from lmemscope.formats.fatbin import Budget, unpack
 from lmemscope.model import Share
@@ -120,10 +121,10 @@ def test_containers_are_read_however_nested() -> None:
 def test_a_damaged_member_does_not_hide_the_others() -> None:
     good = host_object((FATBIN, fatbin(entry(cubin()))))
     read = found(package(("bad.so", good[:-40]), ("good.so", good)))
-    assert [(one.path, one.problem is None, len(one.entries)) for one in read] == [
+    assert {(one.path, one.problem is None, len(one.entries)) for one in read} == {
         ("bad.so", False, 0),
         ("good.so", True, 1),
-    ]
+    }
 
 
 def test_images_before_the_damage_are_kept() -> None:
@@ -225,7 +226,7 @@ def test_damage_in_a_large_library_is_said(monkeypatch: pytest.MonkeyPatch, cut:
     assert [one.problem.stage for one in read if one.problem is not None] == ["fatbin"]
 
 
-def test_workers_share_what_is_large_and_packed_and_read_the_rest_once() -> None:
+def test_workers_share_what_is_large_and_packed_and_read_the_rest_once(tmp_path: Path) -> None:
     noise = random.Random(1).randbytes(200_000)
     data = package(
         ("p/device.so", host_object((FATBIN, fatbin(entry(cubin(80) + noise, codec=ZSTD))))),
@@ -233,11 +234,13 @@ def test_workers_share_what_is_large_and_packed_and_read_the_rest_once() -> None
         *((f"p/{name}.py", b"import cupy") for name in "abcd"),
     )
 
-    def read_by(share: Share) -> list[Images]:
-        return list(read_zip(io.BytesIO(data), budget_for(len(data)), balance=Balance(share)))
+    def read_by(number: int | None) -> dict[str, Images]:
+        path = str(tmp_path / "claims") if number is not None else None
+        with Claims(Share(number or 0, path)) as claims:
+            found = read_zip(io.BytesIO(data), budget_for(len(data)), claims=claims)
+            return {images.path: images for images in found}
 
-    one, other = ({read.path: read for read in read_by(Share(n, 2))} for n in range(2))
-    assert one.keys() & other.keys() == {"p/device.so"}
-    assert not one["p/device.so"].is_alone
-    assert all(read.is_alone for read in (one | other).values() if read.path != "p/device.so")
-    assert (one | other).keys() == {read.path for read in read_by(Share())}
+    first, second = read_by(0), read_by(1)
+    assert first.keys() == read_by(None).keys()
+    assert [path for path, images in first.items() if not images.is_alone] == ["p/device.so"]
+    assert second.keys() == {"p/device.so"}
