@@ -29,8 +29,8 @@ from lmemscope.model import NOT_GIVEN, Artifacts, CleanKernel, Share, Unit, Unit
 from lmemscope.pipeline import prepared, report_of
 
 _LARGEST_ASSEMBLED = 4 << 20
-"""PTX is assembled to explain all kernels only in binaries up to this many bytes: ptxas takes
-seconds for one cubin's kernels, and larger libraries hold thousands."""
+"""PTX is assembled to explain all kernels only in binaries of up to this many bytes with up to as
+many of PTX, which counts for each cubin: ptxas takes up to 20 seconds for a megabyte."""
 
 
 def read_binary(unit: Unit, wanted: Wanted, share: Share) -> Readings:
@@ -46,8 +46,9 @@ def read_binary(unit: Unit, wanted: Wanted, share: Share) -> Readings:
         LmemscopeError: the file cannot be read at all.
     """
     with ours(unit):
-        found = tuple(_Reader(unit, wanted).readings(share))
-        return Readings(found, digest_of(unit.path) if share.is_first else None)
+        # First, because the other workers then take more of the images.
+        digest = digest_of(unit.path) if share.is_first else None
+        return Readings(tuple(_Reader(unit, wanted).readings(share)), digest)
 
 
 def as_wanted(report: UnitReport, wanted: Wanted) -> UnitReport:
@@ -62,7 +63,7 @@ class _Reader:
     def __init__(self, unit: Unit, wanted: Wanted) -> None:
         self._unit, self._wanted = unit, wanted
         self._archs = unit.arch.split()
-        self._assembles = bool(wanted.kernels) or _size(unit.path) <= _LARGEST_ASSEMBLED
+        self._assembles = bool(wanted.kernels) or _is_quickly_assembled(unit)
         self._matching: dict[str, bool] = {}
         self._projects = Projects()
 
@@ -162,8 +163,16 @@ class _Reader:
         return self._matching[name]
 
 
-def _size(path: str) -> int:
+def _is_quickly_assembled(unit: Unit) -> bool:
     try:
-        return os.stat(path).st_size
+        if os.stat(unit.path).st_size > _LARGEST_ASSEMBLED:
+            return False
     except OSError:
-        return 0  # The error is reported when the file is opened.
+        return True  # The error is reported when the file is opened.
+    cubins = (one for one in images(unit) if one.entry is not None and one.entry.kind == "cubin")
+    left = _LARGEST_ASSEMBLED
+    for cubin in cubins:
+        left -= max((ptx.entry.size for ptx in cubin.ptx), default=0)
+        if left < 0:
+            return False
+    return True

@@ -114,7 +114,8 @@ def test_several_workers_read_what_one_reads(
     unit, wanted = Unit(file.name, str(file), "auto", archs), Wanted(kernels=kernels)
 
     def read_by(workers: int) -> tuple[UnitReport, ...]:
-        shares = [Share(number, workers) for number in range(workers)]
+        claims = str(tmp_path / f"claims of {workers}") if workers > 1 else None
+        shares = [Share(number, claims) for number in range(workers)]
         return reports_of(unit, [analyse_binary(unit, wanted, one) for one in reversed(shares)])
 
     alone = read_by(1)
@@ -135,10 +136,20 @@ def test_a_large_binary_is_shared_out(
     file = tmp_path / name
     file.write_bytes(start)
     unit = Unit(name, str(file), "auto", "")
-    assert len(tasks_of(unit, Wanted(), 8)) == 1
+    assert len(tasks_of(unit, Wanted(), 8, str)) == 1
     os.truncate(file, 1 << 30)
-    shares = [given[2] for _, given in tasks_of(unit, Wanted(), 8)]
-    assert shares == [Share(number, workers) for number in range(workers)]
+    shares = [given[2] for _, given in tasks_of(unit, Wanted(), 8, lambda: "claims")]
+    assert shares == [Share(number, "claims") for number in range(workers)]
+
+
+def test_much_ptx_is_assembled_for_named_kernels_only(tmp_path: Path) -> None:
+    """ptxas took five minutes for a library of 4 MB with 7 MB of PTX for five architectures."""
+    ptx = (SEEDS / "rolled_loop.ptx").read_bytes() + b"// padding\n" * 500_000
+    alone = cubin("rolled_loop").replace(b".nv_debug_ptx_txt", b".nv_other_ptx_txt")
+    packed = fatbin(entry(alone, 90), entry(ptx, 75, kind=1, codec=ZSTD))
+    (tmp_path / "lib.so").write_bytes(host_object((".nv_fatbin", packed)))
+    (unit,) = scanned("lib.so", cwd=tmp_path)["units"]  # type: ignore[attr-defined]
+    assert any("--kernel" in gap["reason"] for gap in unit["gaps"])
 
 
 def test_kernels_are_chosen_by_name(wheel: Path) -> None:
