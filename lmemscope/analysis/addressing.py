@@ -18,11 +18,12 @@ def pattern_of(group: Group, rows: Iterable[Row]) -> str:
     """
     unit, worst = group.kernels[0]
     facts = worst.facts
-    others = [
-        spellings(kernel.facts.name, kernel.facts.demangled)
+    named = {
+        (kernel.facts.name, kernel.facts.demangled)
         for other, kernel in rows
         if other.input == unit.input and template_name(kernel.facts.demangled) != group.name
-    ]
+    }
+    others = [spellings(name, demangled) for name, demangled in named]
 
     def rank(spelling: str) -> tuple[bool, int]:
         # All instances are explained together, so their template is named rather than one of them.

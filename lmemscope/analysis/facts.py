@@ -216,6 +216,8 @@ class _Gatherer:
         self, function: CubinFunction, home: str | None, kinds: Mapping[int, SiteKind]
     ) -> tuple[LineUse, ...]:
         """Sites grouped by the source line that a reader should look at."""
+        if not self._lines.has_sites_of(function):
+            return ()
         groups: dict[tuple[SourceLocation, SiteKind], list[Site]] = defaultdict(list)
         for body in (function, *function.callees):
             for site in body.sites:

@@ -102,7 +102,7 @@ def frame_map(
     Args:
         frame: bytes per thread of the kernel's own frame.
         function: the kernel's machine code.
-        accesses: its sites with causes.
+        accesses: with their causes, one for each of its sites.
         objects: its stack objects.
         placements: sites at constant places of objects.
         results: what its calls return in memory.
@@ -151,10 +151,8 @@ def _give_slots(
     owners: list[_Owner | None], function: CubinFunction, accesses: Sequence[LocalAccess]
 ) -> None:
     """Give what ptxas accesses for itself its bytes, where nothing has them yet."""
-    sites = {site.pc: site for site in function.all_sites}
     made: dict[tuple[Cause, int, int], None] = {}
-    for access in accesses:
-        site = sites[access.pc]
+    for access, site in zip(accesses, function.all_sites, strict=True):
         if access.object is not None or site.base != STACK_POINTER:
             continue
         # A callee that moves the stack pointer has a frame of its own.

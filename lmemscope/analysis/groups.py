@@ -11,6 +11,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import get_args
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from lmemscope.analysis.ranking import (
     arch_order,
     cost_of_share,
     is_negligible,
+    rows_of,
     severity,
     worst_first,
 )
@@ -27,7 +29,9 @@ from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     Cause,
     CauseShare,
+    CleanKernel,
     KernelFacts,
+    KernelKind,
     Report,
     SiteClass,
     UnitReport,
@@ -160,7 +164,7 @@ def _cause_order(one: CauseTotal) -> tuple[object, ...]:
 
 def groups(report: Report) -> tuple[Group, ...]:
     """All kernels of a report, each in one group, in the order of their worst kernels."""
-    return grouped((unit, kernel) for unit in report.units for kernel in unit.kernels)
+    return grouped(rows_of(report))
 
 
 def grouped(rows: Iterable[Row]) -> tuple[Group, ...]:
@@ -199,13 +203,16 @@ def counted(rows: Iterable[Row], clean: Iterable[UnitReport] = ()) -> str:
         rows: kernels that have a report each.
         clean: units whose `CleanKernel` count as well.
     """
-    found: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    found: dict[KernelKind, defaultdict[str, set[str]]] = {
+        kind: defaultdict(set) for kind in get_args(KernelKind)
+    }
     for unit, kernel in rows:
-        found[kernel.facts.kind].add((unit.input, stable_name(kernel.facts.name)))
+        found[kernel.facts.kind][unit.input].add(stable_name(kernel.facts.name))
     for unit in clean:
-        for one in unit.clean:
-            found[one.kind].add((unit.input, stable_name(one.name)))
-    kernels, functions = len(found["entry"]), len(found["function"])
+        for kind, by_input in found.items():
+            names = (one.name for one in unit.clean if one.kind == kind)
+            by_input[unit.input].update(map(stable_name, names))
+    kernels, functions = (sum(map(len, found[kind].values())) for kind in ("entry", "function"))
     said = [count(kernels, "kernel")] if kernels or not functions else []
     said += [count(functions, "function")] if functions else []
     return " and ".join(said)
@@ -213,19 +220,15 @@ def counted(rows: Iterable[Row], clean: Iterable[UnitReport] = ()) -> str:
 
 def only_clean(report: Report) -> tuple[UnitReport, ...]:
     """Units with those of their clean kernels that use no local memory on any architecture."""
-    using = {
-        (unit.input, stable_name(kernel.facts.name))
-        for unit in report.units
-        for kernel in unit.kernels
-    }
-    return tuple(
-        replace(
-            unit,
-            clean=tuple(o for o in unit.clean if (unit.input, stable_name(o.name)) not in using),
-        )
-        for unit in report.units
-        if unit.clean
-    )
+    using: defaultdict[str, set[str]] = defaultdict(set)
+    for unit in report.units:
+        using[unit.input].update(stable_name(kernel.facts.name) for kernel in unit.kernels)
+
+    def clean(unit: UnitReport) -> tuple[CleanKernel, ...]:
+        others = using[unit.input]
+        return tuple(one for one in unit.clean if stable_name(one.name) not in others)
+
+    return tuple(replace(unit, clean=clean(unit)) for unit in report.units if unit.clean)
 
 
 def template_name(demangled: str) -> str:

@@ -55,6 +55,10 @@ class Lines:
             found = self.definition(self._cubin.function(kernel))
         return found.file if found is not None else None
 
+    def has_sites_of(self, kernel: CubinFunction) -> bool:
+        """Whether anything tells a kernel's lines."""
+        return self._flow is not None or kernel.section in self._cubin.source_lines
+
     def of_site(self, kernel: CubinFunction, body: CubinFunction, site: Site) -> Chain:
         """The chain of a machine instruction; empty where there is none.
 
@@ -68,7 +72,7 @@ class Lines:
             body: the function in that section that it belongs to.
             site: the instruction.
         """
-        if self._flow is None and kernel.section not in self._cubin.source_lines:
+        if not self.has_sites_of(kernel):
             return ()
         key = (kernel.section, body.name, site.pc)
         if key not in self._of_sites:

@@ -7,6 +7,7 @@ launches one of them.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from lmemscope.model import (
     CauseShare,
     KernelFacts,
     KernelReport,
+    Report,
     UnitReport,
     traits_of,
     verdict_kind,
@@ -70,11 +72,17 @@ def severity(row: Row) -> tuple[object, ...]:
     )
 
 
+def rows_of(report: Report) -> list[Row]:
+    """Kernels of all units, in the report's order."""
+    return [(unit, kernel) for unit in report.units for kernel in unit.kernels]
+
+
 def worst_first(rows: Sequence[Row]) -> list[Row]:
     """Kernels in the order of `severity`."""
     return sorted(rows, key=severity)
 
 
+@functools.lru_cache(maxsize=1024)
 def arch_order(arch: str) -> tuple[int, str]:
     """A key that sorts architectures by number: ``sm_75``, ``sm_90``, ``sm_90a``, ``sm_100``."""
     digits = re.search(r"\d{1,9}", arch)

@@ -15,6 +15,7 @@ from lmemscope.analysis.groups import (
     grouped,
     only_clean,
 )
+from lmemscope.analysis.ranking import rows_of
 from lmemscope.model import (
     Cause,
     KernelFacts,
@@ -39,7 +40,7 @@ def settled(report: Report, view: View) -> View:
     """The view with what depends on how many kernels the whole report has."""
     if any(unit.clean for unit in report.units) and view.group is None:
         return replace(view, group=not view.all)
-    return replace(view, group=_is_grouped(_rows(report), view))
+    return replace(view, group=_is_grouped(rows_of(report), view))
 
 
 def selected(report: Report, view: View) -> Report:
@@ -49,7 +50,7 @@ def selected(report: Report, view: View) -> Report:
     """
     if not view.filters:
         return report
-    rows = [row for row in _rows(report) if _wanted(row, view)]
+    rows = [row for row in rows_of(report) if _wanted(row, view)]
     if view.top is not None:
         rows = [row for entry in _entries(rows, view)[: view.top] for row in entry.kernels]
     kept = {id(kernel) for _, kernel in rows}
@@ -84,7 +85,7 @@ def listed(report: Report, view: View) -> Listed:
 
     Rows with a cause that was asked for are shown, whatever it costs.
     """
-    rows = _rows(report)
+    rows = rows_of(report)
     entries = _entries(rows, view)
     unlisted = only_clean(report)
     if (len(rows) <= MANY and not unlisted) or view.all:
@@ -101,10 +102,6 @@ def listed(report: Report, view: View) -> Listed:
         is_folded=True,
         unlisted=unlisted,
     )
-
-
-def _rows(report: Report) -> list[Row]:
-    return [(unit, kernel) for unit in report.units for kernel in unit.kernels]
 
 
 def _is_grouped(rows: Sequence[Row], view: View) -> bool:

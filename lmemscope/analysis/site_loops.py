@@ -43,7 +43,7 @@ class SiteLoops:
     def __init__(self, layers: Layers, kernel: CubinFunction) -> None:
         self._layers, self._kernel = layers, kernel
         self._machine: dict[str, MachineLoops | None] = {}
-        self._depths: dict[tuple[str, int, tuple[InlineFrame, ...]], Depth] = {}
+        self._depths: dict[str, dict[tuple[int, tuple[InlineFrame, ...]], Depth]] = {}
         self._called: dict[str, int] = {}
         self._levels: dict[tuple[MachineLoops, int], int | None] = {}
 
@@ -62,10 +62,11 @@ class SiteLoops:
         block = loops.block(site.pc) if loops is not None else None
         if loops is None or block is None:
             return self._in_ptx(origin)
-        key = (body.name, block, chain)
-        if key not in self._depths:
-            self._depths[key] = self._depth(loops, body, block, chain)
-        return self._depths[key]
+        depths = self._depths[body.name]
+        depth = depths.get((block, chain))
+        if depth is None:
+            depth = depths[block, chain] = self._depth(loops, body, block, chain)
+        return depth
 
     def _depth(
         self, loops: MachineLoops, body: CubinFunction, block: int, chain: Sequence[InlineFrame]
@@ -78,6 +79,7 @@ class SiteLoops:
 
     def _loops_of(self, body: CubinFunction) -> MachineLoops | None:
         if body.name not in self._machine:
+            self._depths[body.name] = {}
             branches = self._layers.cubin.branches(body)
             self._machine[body.name] = (
                 machine_loops(branches, body.start, body.end) if branches is not None else None

@@ -10,7 +10,7 @@ from typing import LiteralString
 
 from lmemscope.analysis.groups import Group, counted
 from lmemscope.analysis.ranking import Row as Row
-from lmemscope.analysis.ranking import arch_order, worst_first
+from lmemscope.analysis.ranking import arch_order, rows_of, worst_first
 from lmemscope.exporters import escape_terminal, proven
 from lmemscope.exporters.escape_terminal import Shown
 from lmemscope.formats.demangle import short_name as short_name
@@ -45,7 +45,7 @@ _PATH = 48
 
 def rows(report: Report) -> list[Row]:
     """Kernels of all units, worst first."""
-    return worst_first([(unit, kernel) for unit in report.units for kernel in unit.kernels])
+    return worst_first(rows_of(report))
 
 
 def sites(facts: Sequence[KernelFacts]) -> str:
@@ -219,7 +219,7 @@ def pair(first: int | None, second: int | None) -> str:
 def summary(report: Report) -> str:
     """A one-sentence summary of the report."""
     kinds: dict[tuple[str, str], set[VerdictName]] = {}
-    for unit, kernel in rows(report):
+    for unit, kernel in rows_of(report):
         # One kernel, however often it was compiled.
         key = (unit.input, stable_name(kernel.facts.name))
         kinds.setdefault(key, set()).add(kernel.verdict.kind)
@@ -228,7 +228,7 @@ def summary(report: Report) -> str:
     using = sum(any(verdict_kind(kind).uses_memory for kind in found) for found in kinds.values())
     if kinds or any(unit.clean for unit in report.units):
         on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
-        parts = [f"{counted(rows(report), report.units)}{on} in {count(files, 'file')}"]
+        parts = [f"{counted(rows_of(report), report.units)}{on} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]

@@ -10,6 +10,7 @@ from typing import LiteralString
 
 from lmemscope.analysis.addressing import pattern_of
 from lmemscope.analysis.groups import Group, counted, group_severity, totals
+from lmemscope.analysis.ranking import rows_of
 from lmemscope.analysis.selection import Listed, listed, negligible
 from lmemscope.exporters import layout
 from lmemscope.exporters.cause_text import causes_of, doubt
@@ -167,7 +168,7 @@ def _next(report: Report, entries: Sequence[Group], how: Presentation) -> list[P
     if not using:
         return []
     worst = min(using, key=group_severity)
-    pattern = pattern_of(worst, layout.rows(report))
+    pattern = pattern_of(worst, rows_of(report))
     command = how.explaining(InputId.parse(worst.input).file, pattern)
     return [line("Next: ", command)] if command is not None else []
 

@@ -15,6 +15,7 @@ from lmemscope.exporters.escape_terminal import Shown, line, styled
 Paragraph = tuple[str, LiteralString]
 """Text in a cell, and its style codes; none means the terminal's default style."""
 
+_LONGEST = 100
 BETWEEN = 3
 """Width of the gap between two cells in a wrapped table."""
 
@@ -22,11 +23,14 @@ BETWEEN = 3
 def padded(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[list[str]]:
     """The cells padded to their column's width, except in a left-aligned last column.
 
+    A cell longer than `_LONGEST` moves those behind it in its row: one name of a thousand
+    characters among many short ones would fill every line with blanks.
+
     Args:
         rows: the first may be the header; all of one length.
         right: indices of the columns that are aligned right.
     """
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [min(max(map(_width, column)), _LONGEST) for column in zip(*rows, strict=True)]
     if widths and len(widths) - 1 not in right:
         widths[-1] = 0
     return [[_pad(cell, widths[n], n in right) for n, cell in enumerate(row)] for row in rows]

@@ -406,7 +406,8 @@ def _choice(case: Case) -> str:
 def _evidence(case: Case) -> tuple[Evidence, ...]:
     """The object's, then that of sites: those whose lanes differ first, for they cost most."""
     found = list(case.object.evidence_facts) if case.object is not None else []
-    for access in sorted(case.accesses, key=lambda access: access.uniformity == "uniform"):
+    telling = (access for access in case.accesses if access.evidence_facts)
+    for access in sorted(telling, key=lambda access: access.uniformity == "uniform"):
         found += [replace(e, pc=access.pc, sass=access.opcode) for e in access.evidence_facts]
         if len(found) >= _EVIDENCE_SHOWN:
             break

@@ -56,7 +56,8 @@ def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[Sou
         places.update(use.location for use in facts.lines)
         places.update(found.declared for found in facts.objects if found.declared is not None)
         for access in facts.accesses:
-            places.update(frame.location for frame in access.chain)
+            if access.chain:
+                places.update(frame.location for frame in access.chain)
         for finding in kernel.findings:
             places.update(finding.related)
             if finding.location is not None:

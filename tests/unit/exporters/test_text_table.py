@@ -24,6 +24,12 @@ def test_cells_are_as_wide_as_their_column_and_the_last_one_is_not() -> None:
     assert padded([]) == []
 
 
+def test_one_very_long_cell_does_not_widen_the_other_rows() -> None:
+    short, long, other = padded([["k", "1"], ["k" * 3000, "1"], ["kernel", "1"]])
+    assert len(short[0]) == len(other[0]) < 200
+    assert long[0] == "k" * 3000
+
+
 def test_an_ideograph_takes_two_columns() -> None:
     assert padded([["数据", "x"], ["abcde", "y"]])[0] == ["数据 ", "x"]
     assert shown("数据数据", "x", widths=(4, 1)) == ["数据   x", "数据"]
