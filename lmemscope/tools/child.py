@@ -318,6 +318,9 @@ def _spawn_reproducible(
     given = cleaned()
     environment = {name: given[name] for name in sorted(given) if _FOR_COMPILERS.match(name)}
     environment |= {"TMPDIR": directory, "PYTHONHASHSEED": "0"}
+    # Where there is a driver, NVRTC from 12.9 on answers from the driver's cache: without its log,
+    # which has ptxas's report.
+    environment["CUDA_CACHE_DISABLE"] = "1"
     code = "from lmemscope.tools.reproducible import serve; serve()"
     # Python caches the listing of each directory on its path, and those of user directories change
     # between runs. So only directories of installed packages are searched.

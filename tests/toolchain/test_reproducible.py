@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 
+from lmemscope.model import CompileOptions
+from lmemscope.tools import nvrtc
 from tests.support.program import ROOT
 
 pytestmark = pytest.mark.toolchain
@@ -44,3 +47,12 @@ def test_ptx_is_the_same_in_every_run_and_order() -> None:
         assert len(digests) == 2
     # Where the system refuses fixed addresses, they may differ, and nothing can be done.
     assert fixed == "False" or found[0] == found[1] == found[2]
+
+
+@pytest.mark.gpu
+def test_a_program_has_a_report_of_ptxas_however_often_it_is_compiled() -> None:
+    """Where there is a driver, NVRTC keeps what it compiled, but not what ptxas said of it."""
+    source = f"__global__ void k(float *a) {{ a[threadIdx.x] += {time.time()}f; }}"
+    options = nvrtc.options_for("sm_90", CompileOptions())
+    logs = [nvrtc.compile_program(source, "/k.cu", options, ()).log for _ in range(3)]
+    assert all("Used" in log for log in logs)

@@ -103,3 +103,10 @@ def test_only_programs_that_are_started_inside_have_fixed_addresses() -> None:
         inside = personality(ctypes.c_ulong(0xFFFFFFFF))
     assert fixed == (inside & 0x0040000 != 0)
     assert personality(ctypes.c_ulong(0xFFFFFFFF)) == before
+
+
+def test_no_cache_of_the_driver_answers_instead_of_the_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_CACHE_DISABLE", "0")
+    assert ReproducibleCalls(load, 1).call(os.getenv, "CUDA_CACHE_DISABLE") == "1"
