@@ -391,8 +391,8 @@ def line_notes(kernel: KernelReport, accesses: Iterable[LocalAccess]) -> list[st
 def _traffic(accesses: Sequence[LocalAccess]) -> str:
     """The sectors of each request of accesses, and the requests of each where they are several."""
     known = [(a.sectors, a.requests) for a in accesses if a.sectors is not None]
-    if not known:
-        return ""
+    if len(known) < len(accesses):
+        return ""  # Those of which it is not known may move more.
     is_known = len({sectors for sectors, _ in known}) == 1
     is_known = is_known and all(access.uniformity == "uniform" for access in accesses)
     sectors, requests = (max(numbers) for numbers in zip(*known, strict=True))
@@ -451,13 +451,10 @@ def _in_lanes(
             "Index may diverge within a warp if blockDim.x is not a multiple of 32 (block "
             f"shape unknown): {sectors}"
         )
-    if uniformity == "lane-varying" and threads and kinds <= _COMPUTED:
-        if threads <= _ROWS:
-            return (
-                f"Index may diverge within a warp unless blockDim.x is a multiple of 32: {sectors}"
-            )
+    if uniformity == "lane-varying" and threads and not threads & _ROWS and kinds <= _COMPUTED:
         return f"Index differs between lanes: {sectors}"
-    warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
+    is_assumed = "thread-id" in kinds and not threads & _ROWS  # Of these, the shape is known.
+    warp = "a warp (of 32 neighbours in x)" if is_assumed else "a warp"
     return {
         "uniform": f"Uniform index, the same in all lanes of {warp}: 4 sectors per request",
         "lane-varying": f"Lane-dependent index; may diverge across the warp: {sectors}",
@@ -477,7 +474,7 @@ def _unknown(kinds: set[SourceKind]) -> str:
 
 _ROWS = frozenset({"threadIdx.y", "threadIdx.z"})
 _COMPUTED: frozenset[SourceKind] = frozenset(
-    {"parameter", "thread-id", "block-id", "loop-counter", "copy", "symbol"}
+    {"thread-id", "block-id", "loop-counter", "copy", "symbol"}
 )
-"""Sources that make an index differ between lanes through ``threadIdx`` alone; values from calls,
-shuffles or memory may be equal again."""
+"""Sources with which ``threadIdx.x`` makes an index differ between lanes. Parameters, and values
+from calls, shuffles or memory, may make it equal again: ``(threadIdx.x + n) / 32``."""

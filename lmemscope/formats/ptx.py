@@ -100,16 +100,10 @@ class PtxFunction:
         return next((n for n, word in ((3, b"tid.z"), (2, b"tid.y")) if word in self.text), 1)
 
     @property
-    def row(self) -> int | None:
-        """Threads in x, from ``.reqntid``; 0 if warps are not 32 neighbours in x.
-
-        None if unspecified.
-        """
+    def required_block(self) -> frozenset[tuple[int, ...]]:
+        """The shape of its blocks, from ``.reqntid``; empty if unspecified."""
         required = self._directives.get(".reqntid")
-        if required is None:
-            return None
-        is_row = required[0] % 32 == 0 or all(extent == 1 for extent in required[1:])
-        return required[0] if is_row else 0
+        return frozenset({tuple(required)} if required is not None else ())
 
     @property
     def only_prints(self) -> bool:

@@ -27,16 +27,6 @@ _VALUE = 200
 _CHOICE = re.compile(r"(?:\w+\s*::\s*)*(?:min|max)\s*(?:<[^;{}()<>]*>\s*)?\(")
 _SCOPE = "\0"
 """What stands for ``::`` where colons are looked for."""
-_SIZEOF = re.compile(r"\bsizeof\s*\(([\w\s]{1,40})\)")
-_SIZES = {
-    **dict.fromkeys(("char", "unsigned char", "bool", "int8_t", "uint8_t"), 1),
-    **dict.fromkeys(("short", "unsigned short", "half", "__half", "int16_t", "uint16_t"), 2),
-    **dict.fromkeys(("int", "unsigned", "unsigned int", "float", "int32_t", "uint32_t"), 4),
-    **dict.fromkeys(("long long", "unsigned long long", "int64_t", "uint64_t", "size_t"), 8),
-    **dict.fromkeys(("double", "float2", "int2", "uint2"), 8),
-    **dict.fromkeys(("float4", "int4", "uint4", "double2"), 16),
-}
-"""Bytes of types whose size is the same on every host."""
 _INTEGER = re.compile(r"(\d+)[uUlL]*")
 
 
@@ -62,12 +52,11 @@ def extents_of(
     return _EXTENTS.of(sources, key, lambda: _extents(written, sources, place, given, _DEPTH))
 
 
-def bytes_of(
+def number_given(
     written: str, sources: SourceText, place: SourceLocation, given: Mapping[str, int]
 ) -> int | None:
-    """Bytes as a launch has them written; None where that is no constant in sight."""
-    text = _SIZEOF.sub(lambda found: str(_SIZES.get(" ".join(found[1].split()), found[0])), written)
-    return _number(text, sources, place, given, _DEPTH)
+    """A number as a launch has it written, such as bytes; None where it is no constant in sight."""
+    return _number(written, sources, place, given, _DEPTH)
 
 
 def threads_among(

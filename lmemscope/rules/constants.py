@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from lmemscope.analysis.template_values import TemplateValues
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.remembered import Remembered
 from lmemscope.rules.scopes import Declaration, declarations_of, heads_between, rest_of_scope
 from lmemscope.rules.unchanged import may_change
@@ -34,6 +35,9 @@ _BEHIND = re.compile(r"\s*[;,]")
 _TYPE = re.compile(r"(?<![\w:])([A-Za-z_][\w:]*(?:<[^<>]*>)?)$")
 _LONGEST_VALUE = 2000
 _CONSTANT = re.compile(r"\b(?:const|constexpr)\b")
+_SIZEOF = re.compile(r"\bsizeof\s*\(([\w\s]{1,40})\)")
+_UNSURE = re.compile(r"(?:unsigned )?long|u?(?:int|float)(?:8|16|32|64)")
+"""Types whose size differs between hosts, or that are not C++'s."""
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
 """Characters of an expression that is computed."""
@@ -187,7 +191,7 @@ class _Numbers:
 
     def of(self, written: str, place: SourceLocation, depth: int) -> int | None:
         """The number, or None; ``depth`` definitions are followed."""
-        text = _SUFFIX.sub(r"\1", written[:_LONGEST]).strip()
+        text = _SIZEOF.sub(_sized, _SUFFIX.sub(r"\1", written[:_LONGEST])).strip()
         if len(written) > _LONGEST or _EXPRESSION.fullmatch(text) is None or "//" in text:
             return None
         try:
@@ -232,6 +236,13 @@ class _Numbers:
                 self.of(found.value, found.place, depth - 1) if found is not None else None
             )
         return self._known[name, place]
+
+
+def _sized(found: re.Match[str]) -> str:
+    """The size of a built-in type, or what is written where it is that of something else."""
+    kind = " ".join(found[1].split())
+    size = bytes_of(kind) if _UNSURE.fullmatch(kind) is None else None
+    return found[0] if size is None else str(size)
 
 
 def _of_macro(value: str, place: SourceLocation) -> Meaning:

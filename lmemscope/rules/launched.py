@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -22,8 +21,8 @@ from lmemscope.model import (
 from lmemscope.rules.base import Case
 from lmemscope.rules.block_sizes import (
     arguments_given,
-    bytes_of,
     extents_of,
+    number_given,
     template_arguments,
     threads_among,
     threads_of,
@@ -163,7 +162,7 @@ def _dynamic_shared(sources: SourceText, launches: Iterable[_Launch]) -> int | N
     sizes = [
         None
         if not one.shape
-        else bytes_of(one.shape[2], sources, one.place, one.given)
+        else number_given(one.shape[2], sources, one.place, one.given)
         if len(one.shape) > 2
         else 0
         for one in launches
@@ -207,11 +206,10 @@ def every_block(facts: KernelFacts, sources: SourceText) -> frozenset[int] | Non
     return known if len(known) == len(sizes) else None
 
 
-def shapes_in_sight(facts: Iterable[KernelFacts], sources: SourceText) -> Mapping[str, int]:
-    """What divides the threads in x of all blocks that launches in sight make, by kernel with local
-    memory; 0 where a warp is not 32 neighbours there.
-
-    It is in blocks of one dimension, and in those with a multiple of 32 threads in x.
+def shapes_in_sight(
+    facts: Iterable[KernelFacts], sources: SourceText
+) -> Mapping[str, frozenset[tuple[int, ...]]]:
+    """Shapes of all blocks that launches in sight make, by kernel with local memory, where known.
 
     Args:
         facts: of kernels.
@@ -223,23 +221,20 @@ def shapes_in_sight(facts: Iterable[KernelFacts], sources: SourceText) -> Mappin
         if one.kind == "entry"
         and (one.uses_local_memory or (one.ptx is not None and one.ptx.local_bytes))
     ]
-    found = {one.name: _row(one, sources) for one in asking}
-    return {name: row for name, row in found.items() if row is not None}
+    found = {one.name: _shapes(one, sources) for one in asking}
+    return {name: shapes for name, shapes in found.items() if shapes}
 
 
-def _row(facts: KernelFacts, sources: SourceText) -> int | None:
-    """The same of one kernel; None where launches do not say it."""
+def _shapes(facts: KernelFacts, sources: SourceText) -> frozenset[tuple[int, ...]]:
+    """The same of one kernel; none where launches do not say it."""
     own = template_arguments(short_name(facts.demangled))
     launches = _launches(facts, sources, plain_name(facts.demangled), own)
     shapes = [
         extents_of(one.shape[1], sources, one.place, one.given) if one.shape[1:] else None
         for one in launches or ()
     ]
-    if not shapes or None in shapes:
-        return None
-    known = [shape for shape in shapes if shape is not None]
-    is_row = all(shape[0] % _WARP == 0 or math.prod(shape[1:]) == 1 for shape in known)
-    return math.gcd(*(shape[0] for shape in known)) if is_row else 0
+    known = frozenset(shape for shape in shapes if shape is not None)
+    return known if None not in shapes else frozenset()
 
 
 def _sizes(sources: SourceText, launches: Iterable[_Launch]) -> set[int | None]:

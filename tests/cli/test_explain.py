@@ -241,7 +241,8 @@ def test_long_names_are_shortened_to_the_width_and_stay_apart_from_figures(width
 @pytest.mark.parametrize(
     ("uniformity", "kinds", "is_certain"),
     [
-        ("lane-varying", ("thread-id", "parameter"), True),
+        ("lane-varying", ("thread-id", "block-id"), True),
+        ("lane-varying", ("thread-id", "parameter"), False),
         ("lane-varying", ("thread-id", "other"), False),
         ("lane-varying", ("loop-counter",), False),
         ("data-dependent", ("thread-id", "memory"), False),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
-from math import gcd
 
+from lmemscope.analysis.ptx.blocks import UNKNOWN, Blocks, Extents
 from lmemscope.analysis.ptx.flow import mentions_local_access
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import worst
@@ -34,7 +34,7 @@ class ModuleFlow:
     def __init__(self, ptx: PtxModule) -> None:
         self.ptx = ptx
         self._library = Library(ptx)
-        self._rows: dict[str, int] = {}
+        self._shapes: dict[str, frozenset[Extents]] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -61,7 +61,7 @@ class ModuleFlow:
                 partial(self._given, name),
                 self._library,
                 self._told.get(name),
-                self._row(function) if b"%tid." in function.text else None,
+                self._blocks(function) if b"%tid." in function.text else UNKNOWN,
             )
         return self._dataflows[name]
 
@@ -86,28 +86,21 @@ class ModuleFlow:
         self._levels.clear()
         return True
 
-    def shape(self, rows: Mapping[str, int]) -> None:
-        """Say what divides the threads in x of kernels' blocks.
-
-        Args:
-            rows: that, by the kernels' names, and 0 where warps are not 32 neighbours in x; of
-                others it is not known.
-        """
-        self._rows |= rows
-        if rows:
+    def shape(self, shapes: Mapping[str, frozenset[Extents]]) -> None:
+        """Say which shapes the blocks of kernels have, by their names, where all are known."""
+        self._shapes |= shapes
+        if shapes:
             self.forget()
 
-    def _row(self, function: PtxFunction) -> int | None:
-        """The same of a function, for all kernels that reach it; None where it is not known."""
+    def _blocks(self, function: PtxFunction) -> Blocks:
+        """The blocks of all kernels that reach a function."""
         kernels = [function]
         if function.kind != "entry":
             entries = (one for one in self.ptx.functions if one.kind == "entry")
             kernels = [one for one in entries if function.name in self.reached(one.name)]
-        said = [self._rows.get(one.name, one.row) for one in kernels]
-        known = [one for one in said if one is not None]
-        if 0 in known:
-            return 0
-        return gcd(*known) if known and len(known) == len(said) else None
+        said = [self._shapes.get(one.name) or one.required_block for one in kernels]
+        known = [one for one in said if one]
+        return Blocks(frozenset().union(*known), bool(known) and len(known) == len(said))
 
     def may_access_local(self, name: str) -> bool:
         """Whether a function has any ``ld`` or ``st`` that may be one of local memory.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
+from lmemscope.analysis.ptx.blocks import UNKNOWN, Blocks
 from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.analysis.ptx.leaves import Leaf, special
@@ -12,7 +13,7 @@ from lmemscope.formats.ptx import PtxFunction
 from lmemscope.formats.ptx_operands import defined, read
 from lmemscope.model import Uniformity
 
-_ROWS = frozenset({"%tid.y", "%tid.z"})
+_THREAD = frozenset({"%tid.x", "%tid.y", "%tid.z"})
 
 
 class Definitions:
@@ -20,15 +21,14 @@ class Definitions:
 
     Attributes:
         function, body: the function, parsed.
-        row: what divides the threads in x of all blocks; 0 where a warp is not 32 neighbours there,
-            as it is if all have one dimension, or a multiple of 32. None where that is not known.
+        blocks: that run it.
         flow: its control flow.
         definitions: instruction indices that write each register, ascending.
     """
 
-    def __init__(self, function: PtxFunction, row: int | None = None) -> None:
+    def __init__(self, function: PtxFunction, blocks: Blocks = UNKNOWN) -> None:
         self.function = function
-        self.row = row
+        self.blocks = blocks
         self.body = function.body
         self.flow = ControlFlow(self.body)
         self._reads: dict[int, tuple[str, ...]] = {}
@@ -61,9 +61,9 @@ class Definitions:
         In a block of unknown shape, lanes of a warp may have one row or several.
         """
         known = special(register)
-        if known is None or register not in _ROWS or self.row == 0:
+        if known is None or register not in _THREAD or self.blocks.thread(register).lanes:
             return known
-        return known[0], "uniform" if self.row else "unknown"
+        return known[0], "uniform" if self.blocks.knows(register) else "unknown"
 
     def depends_on(self, index: int) -> tuple[str, ...]:
         """Registers that an instruction reads, its predicate included."""

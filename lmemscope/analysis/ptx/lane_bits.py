@@ -1,10 +1,9 @@
 """The bits of integers in which the lanes of a warp differ by their place in the warp alone.
 
-Where nothing else is known, a warp is taken to hold 32 neighbouring threads in x: blocks of one
-dimension, or whose x extent is a multiple of 32. The five lowest bits of ``%tid.x`` then tell lanes
-apart, and the others are the same. What adds a multiple of 32 keeps that, in each iteration of a
-loop too, and what drops those bits gives all lanes one value: ``idx / 256`` in
-``for (idx = threadIdx.x; idx < n; idx += 256)``.
+Where the shapes of blocks are not known, a warp is taken to hold 32 neighbouring threads in x. The
+five lowest bits of ``%tid.x`` then tell lanes apart, and the others are the same. What adds a
+multiple of 32 keeps that, in each iteration of a loop too, and what drops those bits gives all
+lanes one value: ``idx / 256`` in ``for (idx = threadIdx.x; idx < n; idx += 256)``.
 """
 
 from __future__ import annotations
@@ -31,13 +30,18 @@ class Bits(NamedTuple):
 
     Attributes:
         lanes: those that lanes may have different by their place in the warp.
-        zeros: how many of the lowest are 0.
+        ones: those that may be 1.
         is_positive: whether it is not negative, unless it has wrapped.
     """
 
     lanes: int = 0
-    zeros: int = 0
+    ones: int = _ALL
     is_positive: bool = False
+
+    @property
+    def zeros(self) -> int:
+        """How many of the lowest are 0."""
+        return (self.ones & -self.ones).bit_length() - 1 if self.ones else _WIDEST
 
     @property
     def span(self) -> int:
@@ -47,16 +51,17 @@ class Bits(NamedTuple):
     @property
     def is_zero(self) -> bool:
         """Whether it is 0."""
-        return self.zeros >= _WIDEST
+        return not self.ones
 
     def keeps(self, other: Bits) -> bool:
         """Whether what is added to it is the same in all lanes, and carries nothing."""
         return not other.lanes and other.zeros >= self.span
 
 
-_ZERO = Bits(0, _WIDEST, is_positive=True)
-_LANE = Bits(0x1F, 0, is_positive=True)
-_COMMON = Bits(0, 0, is_positive=True)
+_ZERO = Bits(0, 0, is_positive=True)
+_LANE = Bits(0x1F, is_positive=True)
+_COMMON = Bits(0, is_positive=True)
+_BIT = Bits(1, 1, is_positive=True)
 
 
 class LaneBits:
@@ -137,9 +142,12 @@ class LaneBits:
         value = self._values.read(index, operand) if operand.startswith("%") else None
         if value is not None:
             return self._known(value, found)
-        if operand == "%ntid.x" and self._code.row:
-            return _number(self._code.row)
-        return _LANE if operand in ("%laneid", "%tid.x") else _COMMON
+        if operand in _THREAD:
+            return Bits(*self._code.blocks.thread(operand), is_positive=True)
+        extent = self._code.blocks.extent(operand) if operand in _EXTENT else None
+        if extent is not None:
+            return _number(extent)
+        return _LANE if operand == "%laneid" else _COMMON
 
     def _known(self, value: Value, found: Mapping[Value, Bits]) -> Bits | None:
         known = self._bits.get(value)
@@ -177,8 +185,8 @@ class LaneBits:
 
     def _is_followed(self, operand: str) -> bool:
         """Whether lanes have one value in what no instruction computes, or their place."""
-        if operand == "%tid.x":
-            return self._code.row != 0
+        if operand in _THREAD:
+            return self._code.blocks.knows(operand)
         known = self._code.special(operand)
         return operand == "%laneid" or known is None or known[1] == "uniform"
 
@@ -234,16 +242,21 @@ def _special_of(code: Definitions, values: Values, index: int, operand: str) -> 
 
 
 def _number(number: int) -> Bits:
-    zeros = (number & -number).bit_length() - 1 if number else _WIDEST
-    return Bits(0, zeros, 0 <= number < 1 << 31)
+    return Bits(0, number & _ALL, 0 <= number < 1 << 31)
 
 
 def _either(known: Sequence[Bits]) -> Bits:
     """One of several values; what chooses between them is known to be the same in all lanes."""
-    lanes = 0
+    lanes = ones = 0
     for one in known:
         lanes |= one.lanes
-    return Bits(lanes, min(one.zeros for one in known), all(one.is_positive for one in known))
+        ones |= one.ones
+    return Bits(lanes, ones, all(one.is_positive for one in known))
+
+
+def _multiple(zeros: int) -> int:
+    """Bits that may be 1 of what has some of the lowest 0."""
+    return _ALL << zeros & _ALL
 
 
 def _carried(lanes: int) -> int:
@@ -257,100 +270,104 @@ def _signed(lanes: int, bits: int) -> int:
 
 
 def _sum(first: Bits, second: Bits) -> Bits:
+    is_positive = first.is_positive and second.is_positive
+    if not first.ones & second.ones:
+        return Bits(first.lanes | second.lanes, first.ones | second.ones, is_positive)
     lanes = _carried(first.lanes | second.lanes)
     if first.keeps(second) or second.keeps(first):
         lanes = first.lanes | second.lanes
-    is_positive = first.is_positive and second.is_positive
-    return Bits(lanes, min(first.zeros, second.zeros), is_positive)
+    return Bits(lanes, _multiple(min(first.zeros, second.zeros)), is_positive)
 
 
 def _difference(first: Bits, second: Bits) -> Bits:
     lanes = first.lanes if first.keeps(second) else _carried(first.lanes | second.lanes)
-    return Bits(lanes, min(first.zeros, second.zeros))
+    return Bits(lanes, _multiple(min(first.zeros, second.zeros)))
 
 
 def _product(first: Bits, second: Bits, factor: int | None) -> Bits:
-    zeros = min(_WIDEST, first.zeros + second.zeros)
+    ones = _multiple(first.zeros + second.zeros)
     if factor is not None and factor > 0 and factor & (factor - 1) == 0:
         lanes = (first.lanes << second.zeros) & _ALL
+        ones = (first.ones << second.zeros) & _ALL
     elif first.lanes and second.lanes:
         lanes = _ALL
     else:
         shift = second.zeros if first.lanes else first.zeros
         lanes = _carried((first.lanes | second.lanes) << shift & _ALL)
-    return Bits(lanes, zeros, first.is_positive and second.is_positive)
+    return Bits(lanes, ones, first.is_positive and second.is_positive)
 
 
-def _and(first: Bits, second: Bits, mask: int | None) -> Bits:
-    zeros = max(first.zeros, second.zeros)
-    lanes = (first.lanes | second.lanes) & (_ALL << zeros) & _ALL
-    if mask is not None:
-        lanes &= mask
-    return Bits(lanes, zeros, first.is_positive or second.is_positive)
+def _and(first: Bits, second: Bits) -> Bits:
+    ones = first.ones & second.ones
+    lanes = (first.lanes | second.lanes) & ones
+    return Bits(lanes, ones, first.is_positive or second.is_positive)
 
 
 def _or(first: Bits, second: Bits) -> Bits:
     is_positive = first.is_positive and second.is_positive
-    return Bits(first.lanes | second.lanes, min(first.zeros, second.zeros), is_positive)
+    return Bits(first.lanes | second.lanes, first.ones | second.ones, is_positive)
 
 
 def _shifted_left(first: Bits, by: int | None) -> Bits:
     if by is None:
-        return Bits(_carried(first.lanes), first.zeros, first.is_positive)
+        return Bits(_carried(first.lanes), _multiple(first.zeros), first.is_positive)
     by = shifted_by(by)
-    return Bits(first.lanes << by & _ALL, min(_WIDEST, first.zeros + by), first.is_positive)
+    return Bits(first.lanes << by & _ALL, first.ones << by & _ALL, first.is_positive)
 
 
 def _shifted_right(first: Bits, by: int | None, bits: int, *, signed: bool) -> Bits:
     if first.is_zero or (by is not None and by >= bits - signed and first.is_positive):
         return _ZERO
     if by is None:
-        return Bits(_ALL if first.lanes else 0, 0, first.is_positive)
+        return Bits(_ALL if first.lanes else 0, _ALL, first.is_positive)
     by = shifted_by(by)
     lanes = _signed(first.lanes, bits) if signed else first.lanes
+    ones = _signed(first.ones, bits) if signed else first.ones
     is_positive = first.is_positive or (by > 0 and not signed)
-    return Bits(lanes >> by, max(0, first.zeros - by), is_positive)
+    return Bits(lanes >> by, ones >> by, is_positive)
 
 
 def _quotient(first: Bits, second: Bits, divisor: int | None, *, signed: bool) -> Bits:
     """Towards zero: of what may be negative, the quotients of neighbours differ."""
     is_positive = first.is_positive and second.is_positive
     if not (first.lanes or second.lanes):
-        return Bits(0, 0, is_positive)
+        return Bits(0, _ALL, is_positive)
     if signed and not first.is_positive:
         return Bits(_ALL)
     if first.keeps(second):
-        return Bits(0, 0, is_positive)
+        return Bits(0, _ALL, is_positive)
     if divisor is None or divisor <= 0 or divisor & (divisor - 1):
-        return Bits(_ALL, 0, is_positive)
-    return Bits(first.lanes >> (divisor.bit_length() - 1), 0, is_positive)
+        return Bits(_ALL, _ALL, is_positive)
+    return Bits(first.lanes >> (divisor.bit_length() - 1), _ALL, is_positive)
 
 
 def _remainder(first: Bits, second: Bits, *, signed: bool) -> Bits:
-    zeros = min(first.zeros, second.zeros)
+    ones = _multiple(min(first.zeros, second.zeros))
     if first.keeps(second) and (first.is_positive or not (signed and first.lanes)):
-        return Bits(first.lanes, zeros, first.is_positive)
-    return Bits(_ALL if first.lanes | second.lanes else 0, zeros, first.is_positive)
+        return Bits(first.lanes, ones, first.is_positive)
+    return Bits(_ALL if first.lanes | second.lanes else 0, ones, first.is_positive)
 
 
 def _field(first: Bits, start: int | None, length: int | None, *, signed: bool) -> Bits:
     if start is None or length is None or not 0 < length <= _WIDEST:
         return Bits(_ALL if first.lanes else 0)
-    lanes = first.lanes >> shifted_by(start) & ((1 << length) - 1)
-    return Bits(_signed(lanes, length), 0) if signed else Bits(lanes, 0, is_positive=True)
+    lanes, ones = (one >> shifted_by(start) & ((1 << length) - 1) for one in first[:2])
+    if signed:
+        return Bits(_signed(lanes, length), _signed(ones, length))
+    return Bits(lanes, ones, is_positive=True)
 
 
 def _comparison(relation: str, first: Bits, second: Bits, number: int | None) -> Bits:
     """Whether one is less than a multiple of 32 that all lanes share, they all find alike."""
     if not (first.lanes or second.lanes):
-        return _COMMON
+        return _BIT._replace(lanes=0)
     if second.lanes:
-        return Bits(1, 0, is_positive=True)
+        return _BIT
     if relation in ("le", "gt", "ls", "hi"):
         # x <= 31 is x < 32.
         second = _number(number + 1) if number is not None else _COMMON
     is_order = relation in ("lt", "ge", "lo", "hs", "le", "gt", "ls", "hi")
-    return Bits(0 if is_order and first.keeps(second) else 1, 0, is_positive=True)
+    return _BIT._replace(lanes=0) if is_order and first.keeps(second) else _BIT
 
 
 def _chosen(first: Bits, second: Bits, asked: Bits) -> Bits:
@@ -363,7 +380,7 @@ def _converted(first: Bits, source: str) -> Bits:
         return first
     bits = int(source[1:])
     is_positive = first.is_positive and bits >= _WORD
-    return Bits(_signed(first.lanes, bits), first.zeros, is_positive)
+    return Bits(_signed(first.lanes, bits), _signed(first.ones, bits), is_positive)
 
 
 def _after(instruction: Instruction, known: Sequence[Bits], numbers: Sequence[int | None]) -> Bits:
@@ -392,7 +409,7 @@ def _after(instruction: Instruction, known: Sequence[Bits], numbers: Sequence[in
         case "mad":
             found = _sum(_product(first, known[1], numbers[1]), last)
         case "and":
-            found = _and(first, last, number)
+            found = _and(first, last)
         case "or" | "xor":
             found = _or(first, last)
         case "not":
@@ -413,10 +430,12 @@ def _after(instruction: Instruction, known: Sequence[Bits], numbers: Sequence[in
             found = _comparison(instruction.modifiers[1], first, last, number)
         case _:  # min, max
             found = Bits(_ALL) if first.lanes | last.lanes else _either((first, last))
-    lanes = found.lanes & ((1 << bits) - 1)
-    return Bits(lanes, found.zeros, found.is_positive and not lanes >> (bits - 1))
+    lanes, ones = (one & ((1 << bits) - 1) for one in found[:2])
+    return Bits(lanes, ones, found.is_positive and not lanes >> (bits - 1))
 
 
+_THREAD = frozenset({"%tid.x", "%tid.y", "%tid.z"})
+_EXTENT = frozenset({"%ntid.x", "%ntid.y", "%ntid.z"})
 _MOVED = frozenset({"shl", "shr", "bfe"})
 """Operations whose other operands say by how many bits the first is moved."""
 _FOLLOWED = frozenset(

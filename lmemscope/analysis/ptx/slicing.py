@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from lmemscope.analysis.ptx.blocks import UNKNOWN, Blocks
 from lmemscope.analysis.ptx.cases import Cases
 from lmemscope.analysis.ptx.components import reached, strong_components
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -41,7 +42,7 @@ class Dataflow(Definitions):
             them. Parameters of kernels are uniform.
         library: what of the module is the mathematical library's; None where that is not known.
         told: what names tell of loads and stores of the depot, by the index of the instruction.
-        row: what divides the threads in x of its blocks, as of `Definitions`.
+        blocks: that run it.
     """
 
     def __init__(
@@ -50,9 +51,9 @@ class Dataflow(Definitions):
         given: Callable[[str], Uniformity] | None = None,
         library: Library | None = None,
         told: Mapping[int, Told] | None = None,
-        row: int | None = None,
+        blocks: Blocks = UNKNOWN,
     ) -> None:
-        super().__init__(function, row)
+        super().__init__(function, blocks)
         given = given or (lambda name: "unknown")
         self._graph = graph = Dependences(self, given, library, told)
         self.values, self.control = graph.values, graph.control

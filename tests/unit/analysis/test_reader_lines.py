@@ -9,7 +9,8 @@ import pytest
 from lmemscope.api import scan
 from lmemscope.exporters.explanation import line_notes
 from lmemscope.model import InlineFrame, KernelReport, SourceLocation
-from tests.support.builders import access
+from lmemscope.rules.verdict import judge
+from tests.support.builders import access, kernel_with
 
 HEADER = """#pragma once
 __device__ inline double wave(double a) {
@@ -145,3 +146,12 @@ def test_a_loop_of_a_header_counts_where_it_is_around_the_users_line(
         assert (deepest.loop_depth, deepest.library_loops) == ((0, 1) if inside else (1, 0))
         # What it costs is the same, whoever wrote the loop.
         assert [one.severity for one in kernel.findings] == ["warning"]
+
+
+def test_no_fewer_sectors_are_promised_than_unknown_accesses_may_take() -> None:
+    facts = kernel_with("math-slow-path")
+    kernel = KernelReport.of(facts, judge(facts))
+    known = access("math-slow-path", uniformity="uniform", sectors=4)
+    unknown = access("math-slow-path", uniformity="unknown", sectors=None)
+    assert "4 sectors" in line_notes(kernel, [known])[0]
+    assert "sectors" not in line_notes(kernel, [known, unknown])[0]

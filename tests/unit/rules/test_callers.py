@@ -24,7 +24,7 @@ HEADER = "__global__ void third(int *p) { p[0] = inner(p); }"
 
 
 @pytest.mark.parametrize(
-    ("bounds", "threads"), [("128", 128), ("WIDE, 2", 256), ("sizeof(int) * 8", None)]
+    ("bounds", "threads"), [("128", 128), ("WIDE, 2", 256), ("sizeof(int) * 8", 32)]
 )
 def test_kernels_are_found_through_functions_and_headers(bounds: str, threads: int | None) -> None:
     sources = source_text({"a.cu": FILE.format(bounds=bounds), "more.cuh": HEADER})

@@ -134,7 +134,9 @@ def test_a_program_with_a_kernel_of_that_name_launches_its_own() -> None:
         ("const int n = 96;\n own<<<1, 64, n * sizeof(float)>>>(p);", 384),
         ("own<<<1, 64, 2 * sizeof( unsigned  long long )>>>(p); own<<<1, 64, 8>>>(p);", 16),
         ("own<<<1, 64, 8>>>(p); own<<<1, 64, bytes>>>(p);", None),
+        ("const int each = sizeof(double);\n own<<<1, 64, 4 * each>>>(p);", 32),
         ("own<<<1, 64, 4 * sizeof(Node)>>>(p);", None),
+        ("own<<<1, 64, 4 * sizeof(int8)>>>(p);", None),
         ("own<<<1, 64, 4 * sizeof(long)>>>(p);", None),  # Its size differs between hosts.
     ],
 )

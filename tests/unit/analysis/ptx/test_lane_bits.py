@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lmemscope.analysis.ptx.blocks import UNKNOWN, Blocks, Extents
 from lmemscope.analysis.ptx.slicing import Dataflow
 from tests.support.builders import ptx_module as module
 
@@ -20,10 +21,14 @@ START = """
 """Uniform: ``%r9``. Of a lane's place: ``%r8``. Of its data: ``%r7``."""
 
 
-def level(body: str, register: str = "%r1", row: int | None = None) -> str:
+def _blocks(shape: Extents | None) -> Blocks:
+    return UNKNOWN if shape is None else Blocks(frozenset({shape}), are_all=True)
+
+
+def level(body: str, register: str = "%r1", shape: Extents | None = None) -> str:
     """Uniformity of a register where the store to ``[%rd3]`` reads it."""
     text = f"{START}{body}\nret;".replace("USE", f"st.global.u32 [%rd3], {register}")
-    flow = Dataflow(module(text, PARAMETERS).functions[0], row=row)
+    flow = Dataflow(module(text, PARAMETERS).functions[0], blocks=_blocks(shape))
     (at,) = (
         index
         for index, one in enumerate(flow.body.instructions)
@@ -83,16 +88,16 @@ def test_what_drops_the_place_in_the_warp_is_one_value(computed: str, expected: 
 
 def test_where_warps_are_no_rows_nothing_is_dropped() -> None:
     body = "add.s32 %r2, %r8, 64; shr.u32 %r1, %r2, 5; USE;"
-    assert level(body, row=48) == "uniform"
-    assert level(body, row=0) == "lane-varying"
+    assert level(body, shape=(48,)) == "uniform"
+    assert level(body, shape=(48, 2)) == "lane-varying"
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
-    [(256, "uniform"), (32, "uniform"), (48, "lane-varying"), (None, "lane-varying")],
+    ("shape", "expected"),
+    [((256,), "uniform"), ((32,), "uniform"), ((48,), "lane-varying"), (None, "lane-varying")],
 )
 def test_a_number_in_the_grid_keeps_the_place_where_blocks_are_whole_warps(
-    row: int | None, expected: str
+    shape: Extents | None, expected: str
 ) -> None:
     number = """
     mov.u32 %r20, %ntid.x;
@@ -101,9 +106,46 @@ def test_a_number_in_the_grid_keeps_the_place_where_blocks_are_whole_warps(
     mad.lo.s32 %r10, %r21, %r20, %r8;
     mul.lo.s32 %r23, %r20, %r22;
     """
-    assert level(f"{number} shr.u32 %r1, %r10, 5; USE;", row=row) == expected
-    assert level(number + counted("add.s32 %r2, %r2, %r23;", USED, "%r10"), row=row) == expected
-    assert level("mov.u32 %r20, %ntid.x; div.u32 %r1, %r8, %r20; USE;", row=row) == expected
+    assert level(f"{number} shr.u32 %r1, %r10, 5; USE;", shape=shape) == expected
+    assert level(number + counted("add.s32 %r2, %r2, %r23;", USED, "%r10"), shape=shape) == expected
+    assert level("mov.u32 %r20, %ntid.x; div.u32 %r1, %r8, %r20; USE;", shape=shape) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "by", "expected"),
+    [
+        ((16, 16), 5, "uniform"),
+        ((16, 16), 4, "lane-varying"),
+        ((16, 4, 4), 5, "uniform"),
+        ((16, 5), 5, "uniform"),
+        ((8, 8), 5, "lane-varying"),  # The sum is no thread's number: rows overlap.
+        ((24, 8), 5, "lane-varying"),
+        (None, 5, "lane-varying"),
+    ],
+)
+def test_the_number_of_a_thread_is_known_where_the_row_is_a_constant(
+    shape: Extents | None, by: int, expected: str
+) -> None:
+    row = "mov.u32 %r20, %tid.y; shl.b32 %r21, %r20, 4;"
+    assert level(f"{row} add.s32 %r2, %r21, %r8; shr.u32 %r1, %r2, {by}; USE;", shape=shape) == (
+        expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("register", "shape", "expected"),
+    [
+        ("%tid.x", (1, 32), "uniform"),
+        ("%tid.y", (1, 32), "lane-varying"),
+        ("%tid.y", (16, 1, 4), "uniform"),
+        ("%tid.z", (16, 1, 4), "lane-varying"),
+        ("%tid.z", (16, 2, 4), "uniform"),
+    ],
+)
+def test_lanes_differ_where_a_warp_of_the_shape_does(
+    register: str, shape: Extents, expected: str
+) -> None:
+    assert level(f"mov.u32 %r1, {register}; USE;", shape=shape) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from lmemscope.analysis.ptx.uniformity import places_in, sectors_per_request
 from lmemscope.api import scan
 from lmemscope.exporters.explanation import index_sentence
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.model import IndexFacts, IndexSource, KernelReport
+from lmemscope.model import IndexFacts, IndexSource, KernelReport, SourceKind
 from tests.support.builders import PTX_HEADER
 
 BODY = """(const float *p, float *q, int n) {
@@ -39,6 +39,9 @@ KERNELS: dict[str, tuple[str, str | None, bool | None]] = {
     "numbered_across": ("(threadIdx.x * blockDim.y + threadIdx.y) / 32", "dim3(16, 16)", False),
     "numbered_ahead": ("(threadIdx.y * blockDim.x + threadIdx.x + 1) / 32", "dim3(16, 8)", False),
     "numbered_half": ("(threadIdx.y * blockDim.x + threadIdx.x) / 16", "dim3(16, 16)", False),
+    "numbered_by_a_constant": ("(threadIdx.y * 16 + threadIdx.x) / 32", "dim3(16, 16)", True),
+    "numbered_by_another": ("(threadIdx.y * 16 + threadIdx.x) / 32", "dim3(8, 16)", False),
+    "numbered_unknown": ("(threadIdx.y * 16 + threadIdx.x) / 32", None, False),
     "both": ("(threadIdx.x + threadIdx.y) & 63", "dim3(32, 4)", False),
 }
 LOOPED = """(const float *p, float *q, int n) {
@@ -120,11 +123,22 @@ def test_a_request_touches_no_more_than_the_object_has(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("threadIdx.y", "multiple of 32"), ("threadIdx.x", "differs between lanes")]
+    ("sources", "differs"),
+    [
+        ((("thread-id", "threadIdx.x"),), True),
+        ((("thread-id", "threadIdx.x"), ("loop-counter", None)), True),
+        ((("thread-id", "threadIdx.y"),), False),
+        ((("thread-id", "threadIdx.x"), ("thread-id", "threadIdx.y")), False),
+        ((("thread-id", "threadIdx.x"), ("parameter", "n")), False),
+    ],
 )
-def test_what_is_said_of_an_index_by_thread(name: str, said: str) -> None:
-    index = IndexFacts(name, (IndexSource("thread-id", name),), "lane-varying", None)
-    assert said in index_sentence(index, 2)
+def test_an_index_surely_differs_only_by_the_place_in_the_row(
+    sources: tuple[tuple[SourceKind, str | None], ...], differs: bool
+) -> None:
+    made = tuple(IndexSource(kind, name) for kind, name in sources)
+    index = IndexFacts("i", made, "lane-varying", None)
+    assert ("differs between lanes" in index_sentence(index, 2)) is differs
+    assert ("may diverge" in index_sentence(index, 2)) is not differs
     assert "up to 8 sectors" in index_sentence(index, 2)
 
 
