@@ -7,6 +7,7 @@ Otherwise a kernel has its counters, and its variables and causes have none.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from lmemscope.model import (
     ratio,
 )
 
-_SUFFIXES = {"U8": ".8", "S8": ".8", "U16": ".16", "S16": ".16", "64": ".64", "128": ".128"}
+_WIDTH = re.compile(r"[US]?(8|16|64|128)")
 
 
 @dataclass(slots=True)
@@ -236,7 +237,7 @@ def _unlike(kernel: KernelReport, code: _Code) -> str | None:
         return "the analysis has no machine code"
     if len(kernel.counted) != sites:
         return "the report holds no single accesses: write it with --accesses"
-    ours = {one.pc: one.opcode for one in kernel.counted if one.pc < code.size}
+    ours = {one.pc: _opcode(one.opcode) for one in kernel.counted if one.pc < code.size}
     theirs = {pc: one.opcode for pc, one in code.local.items()}
     if ours == theirs:
         return None
@@ -279,9 +280,9 @@ def _code(sources: Sequence[ProfiledSource]) -> _Code:
 
 
 def _opcode(opcode: str) -> str:
-    """An opcode as the analysis has it: with its width, and without what else SASS says of it."""
+    """An opcode with its width alone, as reports of earlier versions have it."""
     base, *suffixes = opcode.split(".")
-    return base + next((_SUFFIXES[one] for one in suffixes if one in _SUFFIXES), "")
+    return ".".join([base, *(one[1] for one in map(_WIDTH.fullmatch, suffixes) if one)])
 
 
 def _accesses(kernel: KernelReport, code: _Code) -> Iterator[MeasuredAccess]:

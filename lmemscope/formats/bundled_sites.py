@@ -10,7 +10,7 @@ Bits 0-7 data register, 8-15 address register (255 is ``RZ``), 16-19 guard predi
 
 from __future__ import annotations
 
-from lmemscope.formats.sites import RZ, WIDTHS, Site
+from lmemscope.formats.sites import RZ, SIGNED, WIDTHS, Site
 
 _WORD = 8
 _BUNDLE = 4
@@ -43,4 +43,5 @@ def _decode(pc: int, word: int, spill_offsets: frozenset[int]) -> Site:
         displacement=displacement - (1 << 24) if displacement >> 23 else displacement,
         predicated=word >> 16 & 0xF != _ALWAYS,
         spill_refill=pc in spill_offsets,
+        is_signed=word >> 48 & 7 in SIGNED,
     )

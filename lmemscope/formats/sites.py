@@ -29,7 +29,10 @@ LOCAL_OPCODES = Opcodes({0x183: _LOAD, 0x187: _STORE}, bits=9)
 _GENERIC_OPCODES = Opcodes({0x180: _LOAD, 0x185: _STORE}, bits=9)
 WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
 """Bytes by width code."""
-_SUFFIXES = {1: ".8", 2: ".16", 4: "", 8: ".64", 16: ".128"}
+_SUFFIXES = {4: "", 8: ".64", 16: ".128"}
+SIGNED = (1, 3)
+"""Width codes of what a load extends by its sign."""
+_WORD = 4
 _ALWAYS = 7
 _REGISTERS = (*range(RZ), None)
 _UNIFORM_REGISTERS = (*range(256), None)
@@ -51,6 +54,7 @@ class Site(Struct, frozen=True, gc=False):
         predicated: whether it executes under a guard predicate.
         spill_refill: whether ptxas marked it as a register spill or refill.
         is_generic: whether it is an ``LD``/``ST`` through a generic address, which may be local.
+        is_signed: of one or two bytes: whether they are taken as a signed number.
     """
 
     pc: int
@@ -63,6 +67,7 @@ class Site(Struct, frozen=True, gc=False):
     predicated: bool
     spill_refill: bool
     is_generic: bool = False
+    is_signed: bool = False
 
     @property
     def is_uniform(self) -> bool:
@@ -71,10 +76,11 @@ class Site(Struct, frozen=True, gc=False):
 
     @property
     def opcode(self) -> str:
-        """``LDL`` or ``STL`` with the width as in SASS (without signedness)."""
+        """``LDL`` or ``STL`` with the width as in SASS."""
         letters = ("ST" if self.is_store else "LD") + ("" if self.is_generic else "L")
+        narrow = f".{'S' if self.is_signed else 'U'}{8 * self.width}"
         # Interned: a report has one for every access.
-        return intern(letters + _SUFFIXES.get(self.width, ""))
+        return intern(letters + _SUFFIXES.get(self.width, narrow if self.width < _WORD else ""))
 
 
 def find_sites(code: bytes | memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:
@@ -99,9 +105,10 @@ def _decode(
     is_store = kind == _STORE
     places = pc.tolist()
     uniform = np.where(is_store, high, low >> 32) & 0xFF
+    codes = high >> 9 & 7
     columns = (
         is_store.tolist(),
-        np.take(WIDTHS, high >> 9 & 7).tolist(),
+        np.take(WIDTHS, codes).tolist(),
         (np.where(is_store, low >> 32, low >> 16) & 0xFF).tolist(),
         map(_REGISTERS.__getitem__, (low >> 24 & 0xFF).tolist()),
         map(_UNIFORM_REGISTERS.__getitem__, np.where(high >> 27 & 1, uniform, -1).tolist()),
@@ -110,4 +117,5 @@ def _decode(
         map(spill_offsets.__contains__, places),
     )
     is_generic = repeat(opcodes is _GENERIC_OPCODES)
-    return tuple(map(Site, places, *columns, is_generic))
+    is_signed = np.isin(codes, SIGNED).tolist()
+    return tuple(map(Site, places, *columns, is_generic, is_signed))

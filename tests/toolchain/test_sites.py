@@ -44,6 +44,7 @@ def test_sites_equal_nvdisasm(many_forms: ManyForms, arch: str) -> None:
             assert site.is_store == (opcode == "STL")
             # LU, "last use", is a caching hint.
             assert site.width == _WIDTHS[modifier.replace("LU", "").strip(".")], instruction
+            assert site.opcode == instruction.opcode.replace(".LU", ""), instruction
             assert site.spill_refill == instruction.spill_refill
             assert site.predicated == (instruction.predicate is not None)
             assert (site.uniform_base is not None) == ("UR" in _inner(instruction))
