@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lmemscope.config.options import OPTIONS
@@ -66,16 +66,16 @@ def writing_baseline(
         *paths,
         *(word for arch in archs for word in ("--arch", arch)),
     ]
-    words += [*_repeated(given), *(("-o", target) if target is not None else ())]
+    words += [*_repeated(given, leaving=()), *(("-o", target) if target is not None else ())]
     return " ".join(map(shlex.quote, words))
 
 
-def _repeated(given: Mapping[str, Any]) -> list[str]:
-    """The command line's compile options, as words."""
+def _repeated(given: Mapping[str, Any], leaving: Collection[str] = _TOLD) -> list[str]:
+    """The command line's compile options, as words, but those that are left out."""
     words: list[str] = []
     for row in OPTIONS:
         value = given.get(row.name)
-        if value is None or row.group != "compile" or row.name in _TOLD:
+        if value is None or row.group != "compile" or row.name in leaving:
             continue
         flag, _, negative = row.flags[0].partition("/")
         if isinstance(value, bool):

@@ -118,12 +118,21 @@ class _UnknownCommandError(click.UsageError):
             self.hint = f"use lmemscope {near[0]}"
 
 
+_CLOSE = 0.75
+"""How alike an option is that may have been meant."""
+
+
 def _refuse(error: click.ClickException, arguments: Sequence[str]) -> NoReturn:
     from lmemscope.app.nvcc_spelling import suggestion
     from lmemscope.commands.say import refuse
 
     hint = None
     if isinstance(error, click.NoSuchOption):
+        from difflib import get_close_matches
+
+        # click takes `--link` for close to `--baseline`.
+        near = get_close_matches(error.option_name, error.possibilities or (), cutoff=_CLOSE)
+        error = click.NoSuchOption(error.option_name, None, near, error.ctx)
         hint = suggestion(error.option_name, arguments)
     elif isinstance(error, _UnknownCommandError):
         hint = error.hint

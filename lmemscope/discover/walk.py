@@ -315,7 +315,7 @@ def _add_directory(
         if not is_below(database, base) and built:
             result.notes.append(_found_upwards(database, [os.path.normpath(directory)]))
     if not walked:
-        why = "a build tree, for which its build database stands"
+        why = "a build directory, of which only the build database is read"
         skipped.append(Skipped(os.path.normpath(directory), why, base))
     for file, is_header in _walk(directory, skipped, result.others) if walked else ():
         path = os.path.abspath(file)

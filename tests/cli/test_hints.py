@@ -33,6 +33,17 @@ def test_an_option_in_nvccs_spelling_is_told_ours(typed: str, hint: str) -> None
     assert hint in finished.err.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [("scan f.cu --archs sm_90", "'--arch'"), ("baseline --baseline b.json f.cu", None)],
+)
+def test_only_an_option_much_alike_may_be_meant(typed: str, near: str | None) -> None:
+    finished = run_program(*typed.split())
+    assert (finished.code, finished.out) == (2, "")
+    assert ("Did you mean" in finished.err) == (near is not None)
+    assert near is None or near in finished.err
+
+
 def test_an_option_of_nobody_is_told_nothing() -> None:
     finished = run_program("scan", "f.cu", "-z")
     assert finished.code == 2

@@ -130,6 +130,12 @@ def test_several_kernels_take_an_allowance_each() -> None:
     [
         (("src/", "b c.cu"), {}, {}, "lmemscope baseline src/ 'b c.cu'"),
         (("build",), {"arch": ("sm_80",)}, {"arch": 1}, "lmemscope baseline build --arch sm_80"),
+        (
+            ("build",),
+            {},
+            {"include": ("*/a.cu",), "kernels": ("f*",)},
+            "lmemscope baseline build --kernel 'f*' --include '*/a.cu'",
+        ),
         (("-",), {}, {}, None),
         (("saved.json",), {}, {}, None),
     ],
