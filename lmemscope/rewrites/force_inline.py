@@ -48,21 +48,21 @@ _CAVEAT = "no other source calls it"
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """What gets an address, or has the object; then every function that is called.
+    """What gets the object's address; then also what has the object; then all that is called.
 
     Raises:
         DeclinedError: nothing can be inlined for a cause that calls bring about.
     """
-    seen: set[tuple[Edit, ...]] = set()
-    for symbols in (_nearest(target), _called(target)):
+    seen: set[frozenset[Edit]] = set()
+    for symbols in (_receivers(target), _nearest(target), _called(target)):
         names = dict.fromkeys(plain_name(demangle(one)) for one in symbols)
         if not names or len(names) > _MOST:
             continue
         made = [_edits(target, name) for name in names]
         edits = tuple(dict.fromkeys(edit for one in made for edit in one))
-        if not edits or edits in seen:
+        if not edits or frozenset(edits) in seen:
             continue
-        seen.add(edits)
+        seen.add(frozenset(edits))
         inlined = [name for name, own in zip(names, made, strict=True) if own]
         is_alone = all(hit.facts.kind == "entry" for hit in target.hits) and not any(
             _is_for_others(target, name) for name in inlined
@@ -120,6 +120,13 @@ def _is_for_others(target: Target, name: str) -> bool:
     return False
 
 
+def _receivers(target: Target) -> tuple[str, ...]:
+    """Functions that get the object's address."""
+    objects = (hit.case.object for hit in target.hits if hit.case.object is not None)
+    shown = (one for own in objects for one in own.evidence_facts if one.kind == "address-passed")
+    return _free(target.hits, dict.fromkeys(one.subject for one in shown if one.subject))
+
+
 def _nearest(target: Target) -> tuple[str, ...]:
     """Functions that get the object's address, or that it is in."""
     found: dict[str, None] = {}
@@ -132,10 +139,7 @@ def _nearest(target: Target) -> tuple[str, ...]:
             continue
         if own.function != hit.facts.name:
             found[own.function] = None
-        for evidence in own.evidence_facts:
-            if evidence.kind == "address-passed" and evidence.subject is not None:
-                found[evidence.subject] = None
-    return _free(target.hits, found)
+    return (*_free(target.hits, found), *_receivers(target))
 
 
 def _called(target: Target) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     beginning = [one for one in _beginning(target, made) if one not in whole]
     holding = {outer for one in rewritten for outer in around(one, *LOOPS)}
     first = [*edits, *_unrolling(target, (one for one in whole if one not in holding))]
-    summary = f"compare, move and insert at constant indices of `{target.name}`"
+    summary = f"step through `{target.name}` at constant indices"
     yield Rewriting("sort", "safe", tuple(first), summary)
     every = [*edits, *_unrolling(target, (*whole, *beginning))]
     if set(every) != set(first):
