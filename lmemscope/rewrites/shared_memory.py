@@ -268,13 +268,14 @@ struct lmem_narrow_column {
 
 
 def is_likely(target: Target) -> bool:
-    """Whether it is an array of the kernel's own that an index keeps in memory.
+    """Whether it is an array of the kernel's own that an index or a pointer in it keeps in memory.
 
     Of several that a pointer chooses from, one in shared memory makes the pointer generic.
     """
     indexed = ("dynamic-index", "rolled-loop", "large-array")
     is_chosen = any(hit.case.alternatives for hit in target.hits)
-    return target.cause in indexed and is_named(target) and not is_chosen
+    is_walked = all("chosen-place" in hit.case.shown for hit in target.hits)
+    return (target.cause in indexed or is_walked) and is_named(target) and not is_chosen
 
 
 def replacement(target: Target, made: Rewriting | None) -> Replacement:

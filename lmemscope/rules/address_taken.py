@@ -210,7 +210,7 @@ def _by_receiver(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 "condition: no pointer then has to be selected."
             ),
         )
-    chosen = chosen_advice(case)
+    chosen = chosen_advice(case, offer)
     if chosen:
         return chosen
     if receiver is None and _is_printed(case):

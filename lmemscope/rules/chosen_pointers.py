@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lmemscope.model import Advice
-from lmemscope.rules.base import Case
+from lmemscope.rules.base import Case, Offer
 
 
-def chosen_advice(case: Case) -> tuple[Advice, ...]:
+def chosen_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     """To choose between values; of arrays, which cannot be assigned, between elements."""
     if "chosen-address" in case.shown and _is_array(case):
         among = _chosen_among(case)
@@ -15,6 +15,14 @@ def chosen_advice(case: Case) -> tuple[Advice, ...]:
                 f"Select elements instead of pointers: read {among} under the condition at each "
                 f"access (`c ? a[i] : b[i]`){_written_back(case)}. A non-constant index still "
                 "keeps the array in local memory."
+            ),
+        )
+    if "chosen-place" in case.shown and _is_array(case):
+        return offer.advice or (
+            Advice(
+                "If the pointer has few places, select between the elements there instead (`c ? "
+                f"a[0] : a[2]`){_written_back(case)}. One that moves through the array (`*p++`) "
+                "keeps it in local memory, as an index does."
             ),
         )
     if "chosen-place" in case.shown or ("chosen-address" in case.shown and case.alternatives):

@@ -20,6 +20,7 @@ from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Offer, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.register_cap import register_limit
+from lmemscope.rules.scopes import declarations_of
 
 _FEW_SITES = 8
 REGISTER_FILE = 1020
@@ -136,7 +137,7 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 "of them."
             ),
         )
-    if case.alternatives and (chosen := chosen_advice(case)):
+    if case.alternatives and (chosen := chosen_advice(case, offer)):
         return chosen
     if offer.slower:
         text = f"Leave {case.name} in local memory: by the model, the kernel is slower with"
@@ -151,16 +152,41 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     pieces = "" if is_piece else ", or process it in pieces that fit in registers"
     way = f" Let the threads of a warp cooperate on one array{pieces}.{conditions(case)}"
     near = f" {offer.reason}." if offer.reason is not None else ""
-    constant = ""
-    if _is_counted(case) and found.size <= REGISTER_FILE:
-        constant = (
+    constant = _made_constant(case) if found.size <= REGISTER_FILE else ""
+    # What `fix` does not edit, an author may.
+    is_open = offer.trials or offer.reason is not None or constant
+    known = "No change is sure to remove it" if is_open else "No small change removes it"
+    text = f"{known}{because}.{near}{constant}{way}"
+    return (Advice(text, is_none=True),)
+
+
+def _made_constant(case: Case) -> str:
+    """What makes every index a constant if launches do not differ in it, as a sentence."""
+    if _is_counted(case):
+        return (
             " If all launches use the same loop bound, make it a constant in the kernel and "
             "unroll every loop that indexes it: every index is then a constant, if there are "
             "enough registers."
         )
-    known = "No change is sure to remove it" if offer.trials else "No small change removes it"
-    text = f"{known}{because}.{near}{constant}{way}"
-    return (Advice(text, is_none=True),)
+    index = case.index
+    if index is None or index.least_uniform != "uniform" or not index.all_sources:
+        return ""
+    names = [one.name for one in index.all_sources if one.kind == "memory" and one.name]
+    if len(names) < len(index.all_sources) or not all(_is_constant(one, case) for one in names):
+        return ""
+    tables = listed([f"`{one}`" for one in sorted(names)])
+    return (
+        f" If all launches find the same in {tables}, write these values as a `const` table in "
+        "the kernel and unroll every loop that indexes it: every index is then a constant, if "
+        "there are enough registers."
+    )
+
+
+def _is_constant(name: str, case: Case) -> bool:
+    """Whether what a finding's line calls by a name is in constant memory."""
+    place = case.location
+    found = declarations_of(name, case.sources, place) if place is not None else ()
+    return bool(found) and all("__constant__" in one.statement for one in found)
 
 
 def conditions(case: Case) -> str:

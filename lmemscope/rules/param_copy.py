@@ -103,6 +103,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 "__grid_constant__` (sm_70 and newer), so that they are read in place. Member "
                 f"functions called on them must be `const`.{_OVERLOADS}"
             ),
+            *_by_values(case),
         )
     if "parameter-changed" in case.shown:
         is_indexed = case.index is not None
@@ -123,7 +124,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             Advice("Or pass a pointer to device memory, with a copy for each thread."),
         )
     if offer.advice:
-        return offer.advice
+        return (*offer.advice, *_by_values(case))
     why = f" {offer.reason}." if offer.reason is not None else ""
     return (
         Advice(
@@ -134,7 +135,20 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             f"them take a `const` reference.{why}",
             rewrite="grid-constant",
         ),
+        *_by_values(case),
         Advice("Or pass a pointer to device memory, and pass on that pointer or a reference."),
+    )
+
+
+def _by_values(case: Case) -> tuple[Advice, ...]:
+    """To choose between what a pointer would lead to: reading a member needs no copy."""
+    if "chosen-address" not in case.shown:
+        return ()
+    return (
+        Advice(
+            "Or select between values instead of pointers or references to them: a function that "
+            "returns a reference to one of several objects can return a copy."
+        ),
     )
 
 

@@ -11,12 +11,14 @@ from lmemscope.advising.changes import changed_lines
 from lmemscope.model import (
     Cause,
     Edit,
+    Evidence,
     IndexSource,
     InlineFrame,
     SourceLocation,
 )
 from lmemscope.rewrites import likely, tried_beside
 from lmemscope.rewrites.base import Target
+from tests.support.builders import changed
 from tests.support.rewriting import LOADED, SCATTERED, indexed, kernel
 
 COUNTED = IndexSource("loop-counter", None, constant_trip=True)
@@ -159,3 +161,14 @@ def test_the_lines_that_change_are_shown_and_helper_classes_counted() -> None:
     lines = changed_lines((many,), {"b.cuh": text}.get, "a.cu").splitlines()
     assert lines[0] == "// b.cuh"
     assert lines[-1] == "+ // 4 more lines"
+
+
+def test_a_pointer_that_moves_through_an_array_is_no_obstacle_to_shared_memory() -> None:
+    asked = indexed("int *q = a;", "out[0] = *q++;", source=LOADED, cause="address-taken")
+    assert "shared-memory" not in advised(asked)
+    (hit,) = asked.hits
+    assert hit.case.object is not None
+    shown = Evidence("chosen-place", ptx_line=3, opcode="ld.local.u32")
+    walked = replace(hit.case.object, evidence_facts=(shown,))
+    asked = replace(asked, hits=(changed(hit, case=changed(hit.case, object=walked)),))
+    assert "shared-memory" in advised(asked)

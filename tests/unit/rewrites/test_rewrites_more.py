@@ -727,6 +727,22 @@ def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("taken", "is_likely"), [("P p", False), ("const P &p", True), ("const P *p", True)]
+)
+def test_reading_in_place_is_not_advised_where_a_function_makes_its_own_copy(
+    taken: str, is_likely: bool
+) -> None:
+    text = f"__device__ int get({taken}) {{ return 1; }}\n__global__ void k(const P p, int n) {{\n"
+    text += "    out[0] = ns::get(p);\n}\n"
+    found = target(text, "param-copy", used="ns::get", name="p", kernel="k", declared=None)
+    (hit,) = found.hits
+    facts_ = replace(hit.facts, location=SourceLocation("a.cu", 2), name="k")
+    found = replace(found, hits=(changed(hit, facts=facts_),))
+    assert grid_constant.REWRITE.is_likely is not None
+    assert grid_constant.REWRITE.is_likely(found) is is_likely
+
+
 def test_so_does_one_in_a_header() -> None:
     text = '#include "k.h"\n__global__ void k(P p, int n) {\n    use(p.w[n]);\n}\n'
     header = "__global__ void k(P p, int);\n__global__ void k(Q p, int);\nvoid k(P);\n"
@@ -839,6 +855,23 @@ def test_a_function_is_inlined(before: str, expected: str) -> None:
 def test_what_cannot_be_inlined_is_left(before: str) -> None:
     with pytest.raises(DeclinedError, match="what is seen of `leaf` cannot be inlined"):
         inlined(before)
+
+
+def test_what_gets_the_address_is_inlined_before_what_has_the_object() -> None:
+    text = (
+        "__device__ void leaf(float *a) {}\n"
+        "__device__ __noinline__ void holds(float *o) {\n    float a[4];\n    leaf(a);\n}\n"
+        "__global__ void k(float *o) { holds(o); }\n"
+    )
+    given = target(
+        text, "address-taken", declared="float a[4]", used="leaf(a)", symbols=("_Z4leafPf",)
+    )
+    (hit,) = given.hits
+    assert hit.case.object is not None
+    inside = replace(hit.case.object, function="_Z5holdsPf")
+    given = replace(given, hits=(replace(hit, case=changed(hit.case, object=inside)),))
+    found = proposals(force_inline.REWRITE, given)
+    assert [one.summary for one in found] == ["inline `leaf`", "inline 2 functions"]
 
 
 def test_a_host_function_that_becomes_inline_may_be_missed() -> None:

@@ -648,6 +648,25 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     assert "copy only the modified members" in said(replace(changed, objects=(several,)), source)
 
 
+@pytest.mark.parametrize(("space", "is_constant"), [("__constant__", True), ("__device__", False)])
+def test_an_index_out_of_constant_memory_may_be_made_constant(
+    space: str, is_constant: bool
+) -> None:
+    source = f"{space} unsigned char x[16];\n\n\n\n\n\n\n\n\n"
+    text = said(array("float[16]", 64), source)
+    assert ("`const` table" in text) is is_constant
+    assert ("No change is sure" in text) is is_constant
+
+
+def test_a_parameter_that_a_pointer_may_lead_to_is_read_by_value() -> None:
+    source = "\n\n__global__ void k(Settings table, int n) {\n"
+    facts = kernel("param-copy")
+    assert "can return a copy" not in said(facts, source)
+    shown = Evidence("chosen-address", ptx_line=9, opcode="ld.u32")
+    chosen = replace(facts.objects[0], evidence_facts=(shown,))
+    assert "can return a copy" in said(replace(facts, objects=(chosen,)), source)
+
+
 COPIED = """\
 __device__ float get(const Table table, int n,
                      int m) {

@@ -179,7 +179,7 @@ def test_inlining_is_advised_for_the_function_that_gets_the_address() -> None:
     [
         ("holds-addresses", "holds addresses of local variables", "Store indices"),
         ("chosen-address", "a pointer is chosen at run time", "Select elements"),
-        ("chosen-place", "a pointer to one of its parts is chosen", "Copy the selected value"),
+        ("chosen-place", "a pointer to one of its parts is chosen", "select between the elements"),
         (
             "chosen-address null",
             "null on other paths",
@@ -196,6 +196,13 @@ def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advise
     finding = only(find(facts))
     assert said in finding.message
     assert advised in finding.advice[0].text
+
+
+def test_only_what_is_no_array_is_copied_as_a_whole() -> None:
+    facts = kernel("address-taken")
+    shown = Evidence("chosen-place", ptx_line=3, opcode="st.local.u64")
+    made = replace(facts.objects[0], type="Pair", evidence_facts=(shown,))
+    assert "Copy the selected value" in only(find(replace(facts, objects=(made,)))).advice[0].text
 
 
 @pytest.mark.parametrize("cause", ["rolled-loop", "dynamic-index"])
