@@ -7,6 +7,7 @@ a function that is called, the frame of a call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -38,6 +39,7 @@ from lmemscope.model import (
     InlineFrame,
     KernelFacts,
     LocalAccess,
+    SourceLocation,
     SourceText,
     Uniformity,
 )
@@ -74,6 +76,11 @@ def attribute(
     accesses = tuple(kernel.in_frame(access, site, frame) for access, site in placed)
     causes = shares(accesses, frame, objects)
     takes = layers.flow is not None and any(share.cause == "alloca" for share in causes)
+    if takes:
+        place = kernel.allocated_at()
+        causes = tuple(
+            replace(share, location=place) if share.cause == "alloca" else share for share in causes
+        )
     return replace(
         facts,
         objects=objects,
@@ -132,6 +139,7 @@ class _Kernel:
         frameless = (name for name, told in callees if told and told.stack_frame == 0)
         self._framed = frozenset({function.name, *frameless})
         self._of_members: set[int] = set()
+        self._allocations: Counter[int] = Counter()
         self._loops = SiteLoops(layers, function)
         self._alike: dict[tuple[object, ...], LocalAccess] = {}
 
@@ -222,6 +230,20 @@ class _Kernel:
         joined = bool(covered and others)
         return replace(access, cause=cause, object=first, others=tuple(others), joined=joined)
 
+    def allocated_at(self) -> SourceLocation | None:
+        """The line of the ``alloca`` whose memory most sites access."""
+        flow = self._layers.flow
+        if flow is None or not self._allocations:
+            return None
+        ((line, _),) = self._allocations.most_common(1)
+        function = flow.ptx.function_at(line)
+        dataflow = flow.dataflow(function.name) if function is not None else None
+        if dataflow is None:
+            return None
+        allocation = dataflow.body.instructions[dataflow.by_line[line][0]]
+        chain = self._lines.of_instruction(allocation)
+        return self._lines.reader_line(chain, self._facts.name)
+
     def generic(self) -> tuple[LocalAccess, ...]:
         """``LD``/``ST`` at PTX accesses whose address is local on every path."""
         flow, function = self._layers.flow, self._function
@@ -273,6 +295,7 @@ class _Kernel:
         uniformity = access.uniformity
         kinds = {pointee.kind for pointee in access.pointees}
         if "alloca" in kinds:
+            self._allocations.update(p.offset for p in access.pointees if p.kind == "alloca")
             return _Explained("alloca", None, uniformity, evidence)
         if kinds == {"argument"}:
             # Read where the caller put it, for its address is needed.

@@ -146,18 +146,19 @@ class IndexReader:
         named: ObjectName | None,
         called: LocalNames,
     ) -> IndexFacts | None:
-        """Of an object that a loop of few turns takes constant places of, one after the other."""
-        accesses = [access for access in found.accesses if objects.alternates(access)]
+        """Of an object that constant places of are taken: one after the other in a loop of few
+        turns, or by what the control flow chooses."""
+        accesses = [a for a in found.accesses if objects.alternates(a) or _is_between(a, found)]
+        if not accesses:
+            return None
         around = [objects.dataflow.flow.innermost(frozenset({a.index})) for a in accesses]
         loop = next((one for one in around if one is not None), None)
-        if loop is None:
-            return None
         primary, _ = self._primary(kernel, objects, found, accesses, named)
         return IndexFacts(
             expression=primary.expression if primary is not None else None,
             sources=tuple(sorted(self._choosing(objects, accesses, called), key=str)),
             uniformity=worst(access.uniformity for access in accesses),
-            loop=self._loop_line(objects, loop.header),
+            loop=self._loop_line(objects, loop.header) if loop is not None else None,
             location=primary.location if primary is not None else None,
         )
 
@@ -439,6 +440,14 @@ def _indexing(objects: FunctionObjects, found: StackObject) -> list[PtxAccess]:
         and not objects.is_between_places(access.index)
         and not is_copying(objects, access)
     ]
+
+
+def _is_between(access: PtxAccess, found: StackObject) -> bool:
+    """Whether an access's pointer is chosen between pieces of one object."""
+    inside = range(found.offset, found.offset + found.size)
+    return len(access.pointees) > 1 and all(
+        one.kind == "depot" and one.offset in inside for one in access.pointees
+    )
 
 
 def _decisive(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:

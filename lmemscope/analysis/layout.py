@@ -76,6 +76,11 @@ def dimensions(kind: str) -> tuple[int, ...]:
     return tuple(map(int, _DIMENSION.findall(found[0]))) if found is not None else ()
 
 
+def without_dimensions(kind: str) -> str:
+    """The type of an array's elements; a type that is no array's as it is."""
+    return _DIMENSIONS.sub("", kind)
+
+
 def is_reference(kind: str) -> bool:
     """Whether a type's name is a reference's."""
     return kind.endswith("&")
@@ -199,7 +204,7 @@ def _numbers(
 
 def number_kind(kind: str) -> NumberKind | None:
     """Whether a scalar type, or an array of it, is of integers, pointers, or of floats."""
-    scalar = _DIMENSIONS.sub("", kind)
+    scalar = without_dimensions(kind)
     if is_pointer(scalar) or _INTEGER.fullmatch(scalar):
         return "integer"
     return "float" if _FLOAT.fullmatch(scalar) else None
@@ -207,7 +212,7 @@ def number_kind(kind: str) -> NumberKind | None:
 
 def is_volatile(kind: str) -> bool | None:
     """Whether a number, a pointer, or an array of them is volatile; None of any other type."""
-    scalar = _DIMENSIONS.sub("", kind)
+    scalar = without_dimensions(kind)
     return "volatile" in scalar.rpartition("*")[2] if number_kind(scalar) is not None else None
 
 

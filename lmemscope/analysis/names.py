@@ -26,7 +26,7 @@ from lmemscope.analysis.declared_type import declared, is_plain
 from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
 from lmemscope.analysis.passed import Calls, class_name, classes_of
-from lmemscope.analysis.pieces import Joined, join_pieces
+from lmemscope.analysis.pieces import Joined, join_arrays, join_pieces, misjoined
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Places
 from lmemscope.analysis.scopes import Scopes
@@ -148,17 +148,22 @@ class Names:
             return [self._candidates(objects, places, one.found, copied) for one in joined]
 
         listed = sorted(wanted, key=lambda found: found.offset)
-        pieces = [Joined(found, (found.offset,)) for found in listed]
-        known = candidates(pieces)
-        joined = join_pieces(pieces, known)
+        pieces = join_arrays([Joined(found, (found.offset,)) for found in listed], candidates)
+        apart: set[tuple[int, Variable]] = set()
+        of_pieces = candidates(pieces)
+        joined = join_pieces(pieces, of_pieces)
         while True:
-            if len(joined) < len(pieces):
-                known = candidates(joined)
+            known = candidates(joined) if len(joined) < len(pieces) else of_pieces
             known = self._unclaimed(objects, [one.found for one in joined], known)
             chosen = assign([one.found.size for one in joined], known)
+            wrong = misjoined(joined, chosen)
+            if wrong:
+                apart |= wrong
+                joined = join_pieces(pieces, of_pieces, apart)
+                continue
             # What two neighbours are parts of is known for sure only beside all others' names.
-            pieces, joined = joined, join_pieces(joined, [[c] if c else [] for c in chosen])
-            if len(joined) == len(pieces):
+            before, joined = joined, join_pieces(joined, [[c] if c else [] for c in chosen], apart)
+            if len(joined) == len(before):
                 break
         owner = same_function(objects.dataflow.function.name)
         result = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
 
 from lmemscope.analysis.candidates import Candidate
@@ -12,25 +12,40 @@ from lmemscope.model import Variable
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """An object of one or more neighbouring pieces; ``pieces`` are their depot offsets."""
+    """An object of one or more neighbouring pieces.
+
+    Attributes:
+        found: the object, with the accesses of all pieces.
+        pieces: their depot offsets.
+        variable: what they can only together be; None where that is not known.
+    """
 
     found: StackObject
     pieces: tuple[int, ...]
+    variable: Variable | None = None
 
 
 def join_pieces(
-    listed: Sequence[Joined], candidates: Sequence[Sequence[Candidate]]
+    listed: Sequence[Joined],
+    candidates: Sequence[Sequence[Candidate]],
+    apart: Collection[tuple[int, Variable]] = (),
 ) -> list[Joined]:
     """Neighbours that can only together be a variable, as one object.
 
     Pieces of one variable follow each other in the depot, and no other variable is named on the
     lines of both.
+
+    Args:
+        listed: by depot offset.
+        candidates: of each.
+        apart: depot offsets of pieces, with a variable that they are no part of.
     """
     result: list[Joined] = []
     begun: list[Joined] = []
     shared: set[Variable] = set()
     for one, known in zip(listed, candidates, strict=True):
-        found, mine = one.found, _larger(known)
+        found = one.found
+        mine = {v for v in _larger(known) if all((at, v) not in apart for at in one.pieces)}
         if begun:
             first, last = begun[0].found, begun[-1].found
             size = found.offset + _reached(found) - first.offset
@@ -40,11 +55,61 @@ def join_pieces(
                 begun.append(one)
                 shared = common
                 continue
-            result.append(_joined(begun))
+            result.append(_joined(begun, shared))
         begun, shared = [one], mine
     if begun:
-        result.append(_joined(begun))
+        result.append(_joined(begun, shared))
     return result
+
+
+def misjoined(
+    joined: Sequence[Joined], chosen: Sequence[Candidate | None]
+) -> set[tuple[int, Variable]]:
+    """Pieces that were joined for a variable which they turn out not to be, with that variable."""
+    return {
+        (offset, one.variable)
+        for one, best in zip(joined, chosen, strict=True)
+        if one.variable is not None and best is not None and best.variable != one.variable
+        for offset in one.pieces
+    }
+
+
+def join_arrays(
+    listed: Sequence[Joined],
+    candidates: Callable[[Sequence[Joined]], Sequence[Sequence[Candidate]]],
+) -> list[Joined]:
+    """Pieces that a pointer is chosen between, as one object where a named array is as large.
+
+    Compilers write an index that a loop counts as such a choice, ``p ? &a[1] : &a[0]``. The lines
+    of one element may name another variable as often as the array.
+
+    Args:
+        listed: by depot offset.
+        candidates: of objects.
+    """
+    runs: list[list[Joined]] = []
+    for one in listed:
+        if runs and _is_chosen_between(runs[-1][-1].found, one.found):
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    result: list[Joined] = []
+    for run in runs:
+        whole = _joined(run, set())
+        size = run[-1].found.offset + _reached(run[-1].found) - whole.found.offset
+        is_array = len(run) > 1 and any(
+            c.agrees and c.part.is_array and c.part.size == size for c in candidates([whole])[0]
+        )
+        result += [whole] if is_array else run
+    return result
+
+
+def _is_chosen_between(left: StackObject, right: StackObject) -> bool:
+    """Whether two objects touch, and an access may be of either."""
+    if left.offset + left.size != right.offset:
+        return False
+    pointees = ({one.offset for one in access.pointees} for access in left.accesses)
+    return any({left.offset, right.offset} <= offsets for offsets in pointees)
 
 
 def _larger(candidates: Sequence[Candidate]) -> set[Variable]:
@@ -65,7 +130,8 @@ def _reached(found: StackObject) -> int:
     return max((end for end in places if 0 < end <= found.size), default=found.size)
 
 
-def _joined(pieces: Sequence[Joined]) -> Joined:
+def _joined(pieces: Sequence[Joined], variables: Set[Variable]) -> Joined:
+    """Pieces as one object; ``variables`` are those that they can only together be."""
     if len(pieces) == 1:
         return pieces[0]
     parts = [piece.found for piece in pieces]
@@ -79,4 +145,5 @@ def _joined(pieces: Sequence[Joined]) -> Joined:
             sorted({index for part in parts for index in part.stored_at}),
         ),
         tuple(offset for piece in pieces for offset in piece.pieces),
+        next(iter(variables)) if len(variables) == 1 else None,
     )

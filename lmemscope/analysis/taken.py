@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.analysis.layout import is_pointer, number_kind
+from lmemscope.analysis.layout import is_pointer, number_kind, without_dimensions
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.formats.demangle import demangle
@@ -30,16 +30,17 @@ _BEHIND = re.compile(r"(?: const| volatile| ?&|(?<!\]) \[clone [^\[\]]*\])$")
 def may_be_taken(variable: Variable, found: StackObject) -> bool:
     """Whether a variable may be an object that calls get; True where nothing tells.
 
-    Classes and arrays are not judged: another class may be a base of theirs, and an element or a
-    member be what is handed over.
+    Classes are not judged: another class may be a base of theirs, and a member be what is handed
+    over. Of an array, an element may be, or several as a vector.
     """
-    kind = _plain(variable.type)
-    held = is_pointer(variable.type)
-    if variable.members or "[" in kind or not _is_number(kind):
+    element = without_dimensions(variable.type)
+    held, is_element = is_pointer(element), element != variable.type
+    if variable.members or not _is_number(_plain(element)):
         return True
     taken = [one for call, position in found.passed_to if (one := type_taken(call, position))]
     return not taken or any(
-        one in _BYTES or (is_pointer(one) == held and _is_number(one)) for one in taken
+        one in _BYTES or (is_pointer(one) == held if _is_number(one) else is_element)
+        for one in taken
     )
 
 
@@ -65,6 +66,8 @@ def type_taken(call: Call, position: int) -> str | None:
     hidden = len(call.arguments) - len(parameters)
     if not 0 <= hidden <= 2 or position >= len(call.arguments):
         return None
+    if not all(len(one) == 1 and one[0].may_be_address for one in call.passed[:hidden]):
+        return None  # The compiler passes an object's members, and not its address.
     if position < hidden:
         return _OBJECT
     one = parameters[position - hidden].replace(" *", "*").replace(" &", "&")

@@ -273,8 +273,8 @@ class CauseShare(Struct, frozen=True, omit_defaults=True):
         frame_bytes: bytes per thread.
         load_sites, store_sites: number of instructions.
         load_bytes, store_bytes: bytes accessed by these instructions.
-        location: the line of a cause without bytes, such as a launch, or of the call if the bytes
-            are in functions called through a pointer; else absent.
+        location: the line of a cause without bytes, such as a launch, of an ``alloca``, or of the
+            call if the bytes are in functions called through a pointer; else absent.
         cost: modelled cycles that its accesses take on a multiprocessor per launched warp, with
             loops counted (docs/fix.md); None if unknown.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 
@@ -132,8 +131,7 @@ class Case(Struct, frozen=True):
         if self.object is None:
             return "one of several local objects"
         if self.object.name is None:
-            size = self.object.size
-            return f"{'an' if _AN.match(str(size)) else 'a'} {size}-byte object"
+            return "the object"
         doubt = " (probably)" if self.object.confidence == "possible" else ""
         return f"`{self.object.name}`{self._which}{doubt}"
 
@@ -153,8 +151,11 @@ class Case(Struct, frozen=True):
     @property
     def described(self) -> str:
         """The object with its type and size."""
-        if self.object is None or self.object.name is None:
+        if self.object is None:
             return self.name
+        if self.object.name is None:
+            # Padding behind it may count: only a type tells how large it is.
+            return f"an object of up to {count(self.object.size, 'byte')}"
         size = count(self.object.size, "byte")
         if self.object.extent == "part" and self.object.type_size:
             size = f"{self.object.size} of {count(self.object.type_size, 'byte')}"
@@ -279,9 +280,6 @@ class Offer(Struct, frozen=True):
 
 NO_OFFER = Offer()
 """Nobody was asked."""
-
-_AN = re.compile(r"8|1[18](?:\d{3})*$")
-"""Numbers that are read with a vowel first: eight, eleven, eighteen, eighty, eleven thousand."""
 
 
 def _anywhere(place: SourceLocation) -> bool:

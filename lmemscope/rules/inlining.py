@@ -130,8 +130,7 @@ def inlining(
 
 def _of_unseen(case: Case, they: str) -> str:
     """What functions of other sources may do with an address, which nothing here shows."""
-    is_named = case.object is not None and case.object.name is not None
-    what = case.name if is_named else "the object"
+    what = case.name if case.object is not None else "the object"
     do = "does" if they == "it" else "do"
     return (
         f"The outcome then depends on what {they} {do} with the address, which this source "

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.words import last_word
-from lmemscope.model import Advice, Severity
+from lmemscope.model import Advice, Severity, count
 from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 from lmemscope.rules.inlining import names_of
@@ -55,7 +55,8 @@ def message(case: Case) -> str:
         return f"{case.described}, a copy of a parameter, is on each thread's stack{indexed}"
     of = f" of {owner.function}" if owner is not None else ""
     if case.object is not None and case.object.name is None:
-        return f"a {case.object.size}-byte parameter{of} is copied to each thread's stack{indexed}"
+        size = count(case.object.size, "byte")
+        return f"up to {size} of a parameter{of} are copied to each thread's stack{indexed}"
     return f"the parameter {case.described}{of} is copied to each thread's stack{indexed}"
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.dominance import immediate_dominators, loops_reached, spans
-from lmemscope.analysis.ptx.transfers import stored_values
+from lmemscope.analysis.ptx.transfers import moves_pointers, stored_values
 from lmemscope.formats.ptx_body import Body, Instruction, Vector
 
 
@@ -36,11 +36,13 @@ class Passed(NamedTuple):
         store: index of the instruction that stores it.
         place: bytes from the start of the argument.
         value: register or constant.
+        may_be_address: whether it is as wide as an address.
     """
 
     store: int
     place: int
     value: str
+    may_be_address: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +155,10 @@ class ControlFlow:
             if instruction.modifiers[:2] == ("st", "param"):
                 target = instruction.address
                 if target is not None and target.base is not None:
+                    is_wide = moves_pointers(instruction)
                     for value, place in stored_values(instruction):
-                        stored[target.base].append(Passed(index, target.offset + place, value))
+                        passed = Passed(index, target.offset + place, value, is_wide)
+                        stored[target.base].append(passed)
             elif instruction.isa.control == "call":
                 result.append(_read_call(index, instruction, stored))
                 stored = defaultdict(list)

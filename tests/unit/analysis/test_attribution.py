@@ -118,6 +118,23 @@ def test_the_memory_of_alloca_is_no_object() -> None:
     assert only(body, stl("st.local", base=4)).cause == "alloca"
 
 
+def test_alloca_has_its_own_line_and_not_that_of_an_access() -> None:
+    """Of several, that of the one whose memory most sites access."""
+    body = """.loc 1 3 0
+alloca.u64 %rd1, %r1;
+.loc 1 4 0
+alloca.u64 %rd2, %r1;
+.loc 1 5 0
+st.local.u32 [%rd1], 1;
+st.local.u32 [%rd2], 1;
+ld.local.u32 %r2, [%rd2];
+ret;"""
+    sites = [stl(f"st.local.u32 [%rd{one}]", base=4) for one in (1, 2)]
+    fact = attributed(layers(program(body), *sites, ldl("ld.local", base=4)))
+    (share,) = fact.causes
+    assert (share.cause, share.location) == ("alloca", SourceLocation("a.cu", 4))
+
+
 def test_a_generic_address_that_nothing_explains_is_left_open() -> None:
     body = "ld.param.u64 %rd1, [k_param_0];\nld.u32 %r1, [%rd1];\nret;"
     access = only(body, ldl("ld.u32", base=4))

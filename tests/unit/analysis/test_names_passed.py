@@ -415,17 +415,18 @@ ret;"""
     ("callee", "position", "fits"),
     [
         # The object of a member function; before it, the place of a result.
-        ("_ZN6VectorplEf", 0, ("side",)),
-        ("_ZNK6VectorplEf", 0, ("side",)),
-        ("_Z3addRK6Vector", 0, ("side",)),
-        ("_Z4stepRK4PairIifEi", 0, ("side",)),
-        ("_Z4stepRKdi", 0, ("side", "t", "n")),
-        ("_Z4stepPPdi", 0, ("side", "p")),
-        ("_Z4readPvi", 0, ("side", "t", "n", "p")),
-        ("_Z4stepPKdi$3", 0, ("side", "t", "n")),
+        ("_ZN6VectorplEf", 0, ("side", "a", "q")),
+        ("_ZNK6VectorplEf", 0, ("side", "a", "q")),
+        ("_Z3addRK6Vector", 0, ("side", "a", "q")),
+        ("_Z4stepRK4PairIifEi", 0, ("side", "a", "q")),
+        # An array's elements are handed over, or several as a vector.
+        ("_Z4stepRKdi", 0, ("side", "t", "n", "a")),
+        ("_Z4stepPPdi", 0, ("side", "p", "q")),
+        ("_Z4readPvi", 0, ("side", "t", "n", "p", "a", "q")),
+        ("_Z4stepPKdi$3", 0, ("side", "t", "n", "a")),
         # Neither its name nor its arguments tell.
-        ("step", 0, ("side", "t", "n", "p")),
-        ("_Z4stepv", 0, ("side", "t", "n", "p")),
+        ("step", 0, ("side", "t", "n", "p", "a", "q")),
+        ("_Z4stepv", 0, ("side", "t", "n", "p", "a", "q")),
     ],
 )
 def test_a_number_is_not_what_takes_an_object(
@@ -442,8 +443,18 @@ def test_a_number_is_not_what_takes_an_object(
         variable("t", "const double", 8),
         variable("n", "size_t", 8),
         variable("p", "double *", 8),
+        variable("a", "int[3]", 12),
+        variable("q", "float *[2]", 16),
     ]
     assert tuple(one.name for one in variables if may_be_taken(one, found)) == fits
+
+
+def test_a_member_that_is_passed_in_place_of_its_object_is_what_it_points_to() -> None:
+    """``Add::run(int)`` gets `depth`, the address in `sum`, and `v`, and no ``Add``."""
+    number, address = Passed(0, 0, "%r1", may_be_address=False), Passed(0, 0, "%rd1")
+    found = StackObject(0, 16)
+    found.passed_to.append((Call(1, "_ZN3Add3runEi", ((number,), (address,), (number,)), ()), 1))
+    assert may_be_taken(variable("total", "int", 4), found)
 
 
 @pytest.mark.parametrize(("behind", "name"), [(8, "n"), (12, None)])

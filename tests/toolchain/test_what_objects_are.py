@@ -1,0 +1,183 @@
+"""What stack objects are called, how large they are, and their lines, where neighbours mislead."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.api import scan
+from lmemscope.model import KernelReport
+
+pytestmark = pytest.mark.toolchain
+
+SOURCE = """
+template <int K, class Less>
+__device__ void insert(float (&best)[K], int (&index)[K], float value, int i, Less less) {
+  int p = K - 1;
+  if (!less(best[p], value)) return;
+  for (; p > 0 && less(best[p - 1], value); --p) {
+    best[p] = best[p - 1];
+    index[p] = index[p - 1];
+  }
+  best[p] = value;  // best
+  index[p] = i;  // index
+}
+extern "C" __global__ void topk(const float *in, float *out, int *which, int rows, int columns) {
+  const int row = threadIdx.x;
+  float best[6]; int index[6];
+  for (int k = 0; k < 6; ++k) best[k] = -1e30f, index[k] = -1;
+  auto less = [](float a, float b) { return a < b; };
+  for (int c = 0; c < columns; ++c) insert<6>(best, index, in[c * rows + row], c, less);
+  float sum = 0;
+  for (int k = 0; k < 6; ++k) sum += __expf(best[k] - best[0]);
+  for (int k = 0; k < 6; ++k) {
+    out[k * rows + row] = __expf(best[k] - best[0]) / sum;
+    which[k * rows + row] = index[k];
+  }
+}
+__device__ int sum(const unsigned char *&p, const unsigned char *end, int depth);
+__device__ int product(const unsigned char *&p, const unsigned char *end, int depth) {
+  if (p == end) return 1;
+  const unsigned char c = *p++;
+  return c < 3 && depth < 6 ? sum(p, end, depth + 1) : c;
+}
+__device__ int sum(const unsigned char *&p, const unsigned char *end, int depth) {
+  int terms[4] = {0, 0, 0, 0}, n = 0;
+  terms[n & 3] += product(p, end, depth);
+  while (p != end && (*p == 4 || *p == 6)) {
+    const int sign = *p++ == 4 ? 1 : -1;
+    terms[++n & 3] += sign * product(p, end, depth);
+  }
+  return terms[0] + 3 * terms[1] - terms[2] ^ terms[3];
+}
+extern "C" __global__ void evaluate(const unsigned char *tokens, int *out, int length) {
+  const unsigned char *p = tokens + threadIdx.x * length, *const end = p + length;
+  int total = 0;
+  while (p != end) total = total * 7 + sum(p, end, 0);
+  out[threadIdx.x] = total;
+}
+struct Add {
+  int depth, *sum;
+  __device__ __noinline__ void run(int v) { *sum += v * depth; }
+};
+__device__ __noinline__ int refill(const unsigned char *data, int node, int depth) {
+  int total = 0, level[8] = {};
+  level[data[node] & 7] = depth + 1;
+  Add guard = {depth, &total};
+  guard.run(level[data[node + 1] & 7]);
+  for (int k = 0; k < 8; ++k) total = total * 3 + level[(k + data[node + 64]) & 7];
+  return total;
+}
+extern "C" __global__ void behind(const unsigned char *data, int *out) {
+  out[threadIdx.x] = refill(data, threadIdx.x, 3);
+}
+extern "C" __global__ void captured(const int *in, int *out, int n) {
+  const auto visit = [&](auto &&self, int node, int depth) -> int {
+    const int deeper = depth < 3 ? self(self, in[node % n], depth + 1) : 1;
+    return deeper * 3 + in[deeper % n];
+  };
+  out[threadIdx.x] = visit(visit, threadIdx.x, 0);
+}
+extern "C" __global__ void sorted(const float *in, float *out, int n) {
+  const int t = threadIdx.x;
+  float a[12];
+  for (int i = 0; i < 12; ++i) a[i] = in[i * n + t];
+  for (int i = 1; i < 12; ++i) {
+    const float &key = a[i];
+    int j = i;
+    while (j > 0 && a[j - 1] > key) {
+      a[j] = a[j - 1];
+      --j;
+    }
+    a[j] = key;  // key
+  }
+  float all = 0;
+  for (int i = 0; i < 12; ++i) all += a[i] * (i + 1);
+  out[t] = all;
+}
+extern "C" __global__ void medians(const float *in, float *out, int width) {
+  float *window = static_cast<float *>(alloca(width * sizeof(float)));  // alloca
+  for (int i = 0; i < width; ++i) {
+    const float v = in[threadIdx.x + i];
+    int j = i;
+    for (; j > 0 && window[j - 1] > v; --j) window[j] = window[j - 1];
+    window[j] = v;
+  }
+  out[threadIdx.x] = window[width / 2];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KernelReport]:
+    """All kernels, by name."""
+    path = tmp_path_factory.mktemp("objects") / "a.cu"
+    path.write_text(SOURCE)
+    units = scan(path, arch=["sm_90"]).units
+    return {kernel.facts.name: kernel for unit in units for kernel in unit.kernels}
+
+
+def line(comment: str) -> int:
+    """The line that ends with a comment."""
+    lines = SOURCE.splitlines()
+    return next(n for n, text in enumerate(lines, 1) if text.endswith(f"// {comment}"))
+
+
+def objects(kernel: KernelReport) -> list[tuple[str | None, int, str]]:
+    return [(one.name, one.size, one.cause) for one in kernel.facts.objects]
+
+
+@pytest.mark.parametrize("name", ["best", "index"])
+def test_a_pointer_between_elements_is_an_index_into_their_array(
+    scanned: dict[str, KernelReport], name: str
+) -> None:
+    assert objects(scanned["topk"]) == [
+        ("best", 24, "dynamic-index"),
+        ("index", 24, "dynamic-index"),
+    ]
+    finding = next(one for one in scanned["topk"].findings if one.object == name)
+    assert finding.location is not None
+    assert finding.location.line == line(name)
+    assert finding.index is not None
+    assert (finding.index.expression, finding.index.uniformity) == ("p", "data-dependent")
+    assert {one.name for one in finding.index.sources} == {"best", "in"}
+
+
+def test_a_pointer_behind_a_reference_is_no_array_of_numbers(
+    scanned: dict[str, KernelReport],
+) -> None:
+    taken = [one for one in objects(scanned["evaluate"]) if one[2] == "address-taken"]
+    assert taken == [("p", 8, "address-taken")]
+
+
+def test_what_only_alignment_may_have_made_large_is_not_said_to_be(
+    scanned: dict[str, KernelReport],
+) -> None:
+    (finding,) = (one for one in scanned["behind"].findings if one.cause == "address-taken")
+    assert finding.object is None
+    assert "an object of up to 16 bytes" in finding.message
+
+
+def test_what_a_closure_holds_by_reference_is_an_object_each(
+    scanned: dict[str, KernelReport],
+) -> None:
+    assert objects(scanned["captured"]) == [
+        ("in", 8, "address-taken"),
+        ("n", 4, "address-taken"),
+        ("visit", 16, "address-taken"),
+    ]
+
+
+def test_an_index_that_unrolling_made_a_choice_has_its_line(
+    scanned: dict[str, KernelReport],
+) -> None:
+    (finding,) = scanned["sorted"].findings
+    assert finding.location is not None
+    assert (finding.cause, finding.location.line) == ("dynamic-index", line("key"))
+    assert finding.index is not None
+    assert (finding.index.expression, finding.index.uniformity) == ("j", "data-dependent")
+
+
+def test_alloca_is_shown_where_it_is_called(scanned: dict[str, KernelReport]) -> None:
+    (finding,) = scanned["medians"].findings
+    assert finding.location is not None
+    assert (finding.cause, finding.location.line) == ("alloca", line("alloca"))
