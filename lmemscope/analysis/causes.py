@@ -230,17 +230,13 @@ class _Reasons:
         All of them where no padding can be so large: a value that is undefined is not stored. None
         where nothing is stored, or a place is not known.
         """
-        ends = [
-            access.offset + access.width - self._found.offset
-            for access in self._stores
-            if access.offset is not None
-        ]
-        if not ends or len(ends) != len(self._stores):
+        reached = self._found.reached
+        if reached is None or any(access.offset is None for access in self._stores):
             return None
-        size, behind = self._found.size, self._found.size - max(ends)
+        size, behind = self._found.size, self._found.size - reached
         depots = self._objects.body.locals
         is_whole = len(depots) == 1 and depots[0].align <= ARGUMENT <= behind
-        return size if is_whole and self._found.offset + size == depots[0].size else max(ends)
+        return size if is_whole and self._found.offset + size == depots[0].size else reached
 
     def _passed(self) -> tuple[Evidence, ...]:
         """The functions that get its address, those that print aside."""

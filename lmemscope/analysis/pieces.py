@@ -48,7 +48,7 @@ def join_pieces(
         mine = {v for v in _larger(known) if all((at, v) not in apart for at in one.pieces)}
         if begun:
             first, last = begun[0].found, begun[-1].found
-            size = found.offset + _reached(found) - first.offset
+            size = found.offset + (found.reached or found.size) - first.offset
             common = shared & mine
             touching = last.offset + last.size == found.offset
             if touching and len(common) == 1 and all(size <= v.size for v in common):
@@ -96,7 +96,8 @@ def join_arrays(
     result: list[Joined] = []
     for run in runs:
         whole = _joined(run, set())
-        size = run[-1].found.offset + _reached(run[-1].found) - whole.found.offset
+        last = run[-1].found
+        size = last.offset + (last.reached or last.size) - whole.found.offset
         is_array = len(run) > 1 and any(
             c.agrees and c.part.is_array and c.part.size == size for c in candidates([whole])[0]
         )
@@ -122,12 +123,6 @@ def _larger(candidates: Sequence[Candidate]) -> set[Variable]:
         for c in candidates
         if c.slack < 0 and not c.repeats and c.stays_in_memory and c.is_named and c.mention >= top
     }
-
-
-def _reached(found: StackObject) -> int:
-    """Bytes up to the last one that is accessed at a constant place: what is behind is padding."""
-    places = (one.offset - found.offset + one.width for one in found.accesses if one.offset)
-    return max((end for end in places if 0 < end <= found.size), default=found.size)
 
 
 def _joined(pieces: Sequence[Joined], variables: Set[Variable]) -> Joined:

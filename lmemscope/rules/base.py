@@ -172,11 +172,11 @@ class Case(Struct, frozen=True):
         """The line to look at first.
 
         What shows in no byte, or in functions that are called through a pointer alone, has the line
-        of the call that makes it. Code of the library's has the user's line that calls it, wherever
-        that is inlined, an address that is taken the line where it is handed on, a loop that was
-        not unrolled its own, an object that is in memory for its index that of the access that
-        decides, what is volatile a line that has its name; anything else the most expensive line by
-        site bytes, deepest loop first.
+        of the call that makes it, as ``alloca`` has. Code of the library's has the user's line that
+        calls it, wherever that is inlined, an address that is taken the line where it is handed on,
+        a loop that was not unrolled its own, an object that is in memory for its index that of the
+        access that decides, what is volatile a line that has its name; anything else the most
+        expensive line by site bytes, deepest loop first.
         """
         if self.share.location is not None:
             return self.share.location

@@ -75,6 +75,19 @@ class StackObject(Struct):
     passed_to: list[tuple[Call, int]] = field(default_factory=list)
     stored_at: list[int] = field(default_factory=list)
 
+    @property
+    def reached(self) -> int | None:
+        """Bytes up to the last that is accessed at a constant place: what is behind may be padding.
+
+        None without such an access.
+        """
+        ends = (
+            access.offset + access.width - self.offset
+            for access in self.accesses
+            if access.offset is not None
+        )
+        return max((end for end in ends if 0 < end <= self.size), default=None)
+
 
 def computed(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
     """Those whose index is computed, if any is; else all: what chooses says nothing beside them."""
