@@ -148,9 +148,11 @@ class Names:
             return [self._candidates(objects, places, one.found, copied) for one in joined]
 
         listed = sorted(wanted, key=lambda found: found.offset)
-        pieces = join_arrays([Joined(found, (found.offset,)) for found in listed], candidates)
+        single = [Joined(found, (found.offset,)) for found in listed]
+        of_single = candidates(single)
+        pieces = join_arrays(single, of_single, candidates)
+        of_pieces = candidates(pieces) if len(pieces) < len(single) else of_single
         apart: set[tuple[int, Variable]] = set()
-        of_pieces = candidates(pieces)
         joined = join_pieces(pieces, of_pieces)
         while True:
             known = candidates(joined) if len(joined) < len(pieces) else of_pieces

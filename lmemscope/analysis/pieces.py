@@ -76,32 +76,36 @@ def misjoined(
 
 def join_arrays(
     listed: Sequence[Joined],
+    known: Sequence[Sequence[Candidate]],
     candidates: Callable[[Sequence[Joined]], Sequence[Sequence[Candidate]]],
 ) -> list[Joined]:
     """Pieces that a pointer is chosen between, as one object where a named array is as large.
 
     Compilers write an index that a loop counts as such a choice, ``p ? &a[1] : &a[0]``. The lines
-    of one element may name another variable as often as the array.
+    of one element may name another variable as often as the array; those of ``p ? &x : &y`` name a
+    variable for each piece.
 
     Args:
         listed: by depot offset.
-        candidates: of objects.
+        known: the candidates of each.
+        candidates: of other objects.
     """
-    runs: list[list[Joined]] = []
-    for one in listed:
-        if runs and _is_chosen_between(runs[-1][-1].found, one.found):
-            runs[-1].append(one)
+    runs: list[list[int]] = []
+    for number, one in enumerate(listed):
+        if number and _is_chosen_between(listed[number - 1].found, one.found):
+            runs[-1].append(number)
         else:
-            runs.append([one])
+            runs.append([number])
     result: list[Joined] = []
     for run in runs:
-        whole = _joined(run, set())
-        last = run[-1].found
+        pieces = [listed[number] for number in run]
+        whole, last = _joined(pieces, set()), pieces[-1].found
         size = last.offset + (last.reached or last.size) - whole.found.offset
-        is_array = len(run) > 1 and any(
+        scalars = {c.variable for n in run for c in known[n] if c.agrees and not c.is_aggregate}
+        is_array = 1 < len(run) > len(scalars) and any(
             c.agrees and c.part.is_array and c.part.size == size for c in candidates([whole])[0]
         )
-        result += [whole] if is_array else run
+        result += [whole] if is_array else pieces
     return result
 
 

@@ -43,7 +43,8 @@ CHOSEN = [piece(0, 4, 8), piece(4, 0, 8), piece(8, 0, 4)]
 
 
 def arrays(pieces: Sequence[Joined], whole: Candidate) -> list[tuple[int, ...]]:
-    return [found.pieces for found in join_arrays(pieces, lambda objects: [[whole]])]
+    known = [[one(VALUE, 4)] for _ in pieces]
+    return [found.pieces for found in join_arrays(pieces, known, lambda objects: [[whole]])]
 
 
 def test_what_a_pointer_is_chosen_in_is_the_array_that_is_as_large() -> None:
@@ -61,6 +62,14 @@ def test_what_a_pointer_is_chosen_in_is_the_array_that_is_as_large() -> None:
 )
 def test_other_pieces_stay_apart(pieces: list[Joined], whole: Candidate) -> None:
     assert arrays(pieces, whole) == [found.pieces for found in pieces]
+
+
+def test_pieces_that_may_each_be_a_variable_of_their_own_are_no_array() -> None:
+    scalars = [variable(name, "float", 4) for name in ("x", "y", "z")]
+    known = [[one(scalar, 4)] for scalar in scalars]
+    assert len(join_arrays(CHOSEN, known, lambda objects: [[one(BEST, 12)]])) == 3
+    known[2] = known[0]
+    assert len(join_arrays(CHOSEN, known, lambda objects: [[one(BEST, 12)]])) == 1
 
 
 def test_padding_behind_an_array_is_no_part_of_it() -> None:
