@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 
 from lmemscope.analysis.candidates import Candidate
 from lmemscope.analysis.ptx.objects import StackObject
@@ -79,42 +80,66 @@ def join_arrays(
     known: Sequence[Sequence[Candidate]],
     candidates: Callable[[Sequence[Joined]], Sequence[Sequence[Candidate]]],
 ) -> list[Joined]:
-    """Pieces that a pointer is chosen between, as one object where a named array is as large.
+    """Pieces that pointers are chosen between, as one object where a named array is as large.
 
-    Compilers write an index that a loop counts as such a choice, ``p ? &a[1] : &a[0]``. The lines
-    of one element may name another variable as often as the array; those of ``p ? &x : &y`` name a
-    variable for each piece.
+    Compilers write an index that a loop counts as such a choice, ``p ? &a[1] : &a[0]``. What lies
+    between, such as the other columns of a row, belongs to it. The lines of one element may name
+    another variable as often as the array; those of ``p ? &x : &y`` name a variable for each piece.
 
     Args:
         listed: by depot offset.
         known: the candidates of each.
         candidates: of other objects.
     """
-    runs: list[list[int]] = []
-    for number, one in enumerate(listed):
-        if number and _is_chosen_between(listed[number - 1].found, one.found):
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    result: list[Joined] = []
-    for run in runs:
-        pieces = [listed[number] for number in run]
-        whole, last = _joined(pieces, set()), pieces[-1].found
+    fitting = {
+        one.pieces: {c.variable for c in of_one if c.agrees and not c.is_aggregate}
+        for one, of_one in zip(listed, known, strict=True)
+    }
+
+    def joined(run: Sequence[Joined]) -> list[Joined]:
+        whole, last = _joined(run, set()), run[-1].found
         size = last.offset + (last.reached or last.size) - whole.found.offset
-        scalars = {c.variable for n in run for c in known[n] if c.agrees and not c.is_aggregate}
+        scalars = set().union(*(fitting[one.pieces] for one in run))
         is_array = 1 < len(run) > len(scalars) and any(
             c.agrees and c.part.is_array and c.part.size == size for c in candidates([whole])[0]
         )
-        result += [whole] if is_array else pieces
+        return [whole] if is_array else list(run)
+
+    result: list[Joined] = []
+    for run in _runs(listed, far=True):
+        whole = joined(run)
+        result += whole if len(whole) == 1 else chain.from_iterable(map(joined, _runs(run)))
     return result
 
 
-def _is_chosen_between(left: StackObject, right: StackObject) -> bool:
-    """Whether two objects touch, and an access may be of either."""
-    if left.offset + left.size != right.offset:
-        return False
-    pointees = ({one.offset for one in access.pointees} for access in left.accesses)
-    return any({left.offset, right.offset} <= offsets for offsets in pointees)
+def _runs(listed: Sequence[Joined], *, far: bool = False) -> list[list[Joined]]:
+    """Touching objects, each of which a pointer may lead to that may lead to the one before.
+
+    Args:
+        listed: by depot offset.
+        far: whether one before that one is enough.
+    """
+    runs: list[list[Joined]] = []
+    behind = -1  # where the last object is that a pointer may lead to
+    for one in listed:
+        found, last = one.found, runs[-1][-1].found if runs else None
+        touches = last is not None and last.offset + last.size == found.offset
+        if last is not None and touches and (behind >= found.offset):
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+        chosen = _chosen_with(found)
+        if far:
+            behind = max(behind, *chosen)
+        else:
+            behind = found.offset + found.size if found.offset + found.size in chosen else -1
+    return runs
+
+
+def _chosen_with(found: StackObject) -> set[int]:
+    """The depot offsets of what an access may be to that may be to an object, and its own."""
+    offsets = [{one.offset for one in access.pointees} for access in found.accesses]
+    return {found.offset}.union(*(chosen for chosen in offsets if found.offset in chosen))
 
 
 def _larger(candidates: Sequence[Candidate]) -> set[Variable]:

@@ -34,6 +34,27 @@ extern "C" __global__ void topk(const float *in, float *out, int *which, int row
     which[k * rows + row] = index[k];
   }
 }
+extern "C" __global__ void axes(const float *in, float *out) {
+  const float *own = in + threadIdx.x * 12;
+  float length[3] = {own[0], own[1], own[2]}, axis[3][3];
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    axis[i][0] = own[3 + i], axis[i][1] = own[6 + i], axis[i][2] = own[9 + i];
+  }
+#pragma unroll
+  for (int i = 1; i < 3; ++i) {
+    const float moved = length[i], x = axis[i][0], y = axis[i][1], z = axis[i][2];
+    int j = i - 1;
+    for (; j >= 0 && length[j] > moved; --j) {
+      length[j + 1] = length[j];
+      axis[j + 1][0] = axis[j][0], axis[j + 1][1] = axis[j][1], axis[j + 1][2] = axis[j][2];
+    }
+    length[j + 1] = moved;
+    axis[j + 1][0] = x, axis[j + 1][1] = y, axis[j + 1][2] = z;
+  }
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k) out[(threadIdx.x * 3 + i) * 3 + k] = axis[i][k] * length[i];
+}
 __device__ int sum(const unsigned char *&p, const unsigned char *end, int depth);
 __device__ int product(const unsigned char *&p, const unsigned char *end, int depth) {
   if (p == end) return 1;
@@ -140,6 +161,16 @@ def test_a_pointer_between_elements_is_an_index_into_their_array(
     assert finding.index is not None
     assert (finding.index.expression, finding.index.uniformity) == ("p", "data-dependent")
     assert {one.name for one in finding.index.sources} == {"best", "in"}
+
+
+def test_pointers_between_the_rows_of_a_matrix_are_an_index(
+    scanned: dict[str, KernelReport],
+) -> None:
+    """Each column is chosen from on its own; what lies between is of the same array."""
+    assert objects(scanned["axes"]) == [
+        ("length", 12, "dynamic-index"),
+        ("axis", 36, "dynamic-index"),
+    ]
 
 
 def test_a_pointer_behind_a_reference_is_no_array_of_numbers(

@@ -72,6 +72,28 @@ def test_pieces_that_may_each_be_a_variable_of_their_own_are_no_array() -> None:
     assert len(join_arrays(CHOSEN, known, lambda objects: [[one(BEST, 12)]])) == 1
 
 
+ROWS = variable("rows", "float[2][2]", 16, 1)
+
+
+def test_what_lies_between_chosen_pieces_is_the_arrays() -> None:
+    """An index of rows chooses between elements of one column."""
+    columns = [piece(0, 8), piece(4, 12), piece(8, 0), piece(12, 4)]
+    assert arrays(columns, one(ROWS, 16)) == [(0, 4, 8, 12)]
+    torn = [*columns[:2], piece(16, 0), piece(20, 4)]
+    assert arrays(torn, one(ROWS, 16)) == [found.pieces for found in torn]
+
+
+def test_an_array_is_found_beside_another_that_its_pointer_may_lead_to() -> None:
+    either = [*(piece(at, *CHOSEN[0].pieces, 4, 8, 12) for at in (0, 4, 8)), piece(16, 0)]
+    known = [[one(VALUE, 4)] for _ in either]
+
+    def candidates(objects: Sequence[Joined]) -> list[list[Candidate]]:
+        return [[one(BEST, found.found.size)] for found in objects]
+
+    first = join_arrays(either, known, candidates)[0]
+    assert first.pieces == (0, 4, 8)
+
+
 def test_padding_behind_an_array_is_no_part_of_it() -> None:
     last = piece(8, 0, 4, size=8, width=4)
     assert arrays([*CHOSEN[:2], last], one(BEST, 16)) == [(0, 4, 8)]
