@@ -73,9 +73,9 @@ def spills(facts: Sequence[KernelFacts]) -> str:
 
 
 def costs(facts: Sequence[KernelFacts]) -> str:
-    """Modelled cycles per warp, as a range over some kernels."""
+    """Modelled cycles per warp, as a range over those of some kernels that are modelled."""
     known = [one.cost for one in facts if one.cost is not None]
-    if len(known) < len(facts):
+    if not known:
         return "?"
     least, most = cycles(min(known)), cycles(max(known))
     return most if least == most else f"{least}–{most}"
@@ -128,9 +128,14 @@ def scoped(name: str, width: int = _SCOPED) -> str:
 
 
 def short_path(path: str, width: int = _PATH) -> str:
-    """A path, without its first directories if it is longer than ``width``."""
+    """A path, without its first directories if it is longer than ``width``.
+
+    What is in a package loses the package's name and its brackets then.
+    """
     if len(path) <= width:
         return path
+    if path.endswith("]"):
+        path = path[:-1].rpartition("[")[2]
     parts = path.split("/")
     kept = parts[-1]
     for part in reversed(parts[:-1]):

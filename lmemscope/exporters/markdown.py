@@ -40,6 +40,8 @@ from lmemscope.model import (
     verdict_kind,
 )
 
+_MADE = {"binary": "read from", "log": "read from", "ptx": "assembled from"}
+"""How a unit was made, where no front end compiled it."""
 _BAR = 32
 _SHOWN = 30
 _INSTANCES = 12
@@ -179,7 +181,8 @@ def _details(group: Group, title: str) -> Iterable[Markdown]:
     worst = "worst instance" if len(group.kernels) > 1 else "signature"
     yield _item(f"{worst}: ", code(facts.demangled))
     yield _item("symbol: ", code(facts.name))
-    yield _item(f"compiled by {unit.frontend} from ", code(layout.place_of(unit, facts)))
+    how = _MADE.get(unit.frontend, f"compiled by {unit.frontend} from")
+    yield _item(f"{how} ", code(layout.place_of(unit, facts)))
     yield _item(_figures(facts))
     yield from _sites(facts)
     yield from map(_callee, facts.callees[:_LISTED])

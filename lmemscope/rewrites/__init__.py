@@ -73,7 +73,7 @@ _FOR_ANY_COMPILER = frozenset(
     {"unroll", "keep-rolled", "bounded-loop", "const-indices", "drop-volatile"}
 )
 """Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
-_HOST = "the host's compiler may read its header, too"
+_HOST = "host code may include its header, too"
 
 
 def _is_for_the_host_too(target: Target) -> bool:

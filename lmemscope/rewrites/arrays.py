@@ -243,7 +243,7 @@ def local_variable(target: Target, *, aligned: bool = False) -> LocalArray:
     if declared is None:
         raise DeclinedError(why_not_declared(target))
     if not target.path.endswith((".cu", ".py")) and not is_for_device(declared.function, syntax):
-        raise DeclinedError("the host's compiler may read its header, too")
+        raise DeclinedError("host code may include its header, too")
     for use in syntax.uses(declared.name, declared.scope):
         if is_freed(use, syntax):
             line = use.start_point.row + 1

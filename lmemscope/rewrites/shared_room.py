@@ -95,11 +95,6 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         raise DeclinedError("its declaration stands in no block")
     if has_own_lanes(target):
         raise DeclinedError("`threadIdx` or `blockDim` is something of the program's own")
-    if is_for_host(target, declared):
-        before = target.syntax.code[declared.function.start_byte : declared.statement.start_byte]
-        if _LAMBDA.search(before) is not None:
-            raise DeclinedError("it may stand in a lambda, which is not read completely")
-        raise DeclinedError("its function is the host's, too")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     size = -(-size // part)
     block, run = target.block, _run_by(target, declared)
@@ -120,6 +115,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
             raise RuledOutError(
                 f"{size} bytes for each of {count(most, 'thread')} do not fit{_beside(run)}"
             )
+        _check_host(target, declared)
         caveat = _caveat(target, declared, most, elsewhere, is_dynamic=is_dynamic)
         return Room(most, (), caveat, names)
     # The kernel's other variables may follow it, and one bound serves all of them.
@@ -131,6 +127,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
         launches = " that the project launches it with, by whole warps," if launched else ""
         raise RuledOutError(f"{size} bytes for each of {which}{launches} do not fit{_beside(run)}")
+    _check_host(target, declared)
     threads, edits = _first_bounded(target, fitting, run, is_launched=launched is not None)
     said = [f"no launch has more than {count(threads, 'thread')} in a block"]
     if edits:
@@ -148,6 +145,16 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     if is_dynamic:
         said.append(BESIDE_DYNAMIC)
     return Room(threads, edits, "; ".join(said), names)
+
+
+def _check_host(target: Target, declared: Declared) -> None:
+    """Decline what host code may run as well: it has no shared memory."""
+    if not is_for_host(target, declared):
+        return
+    before = target.syntax.code[declared.function.start_byte : declared.statement.start_byte]
+    if _LAMBDA.search(before) is not None:
+        raise DeclinedError("it may stand in a lambda, which is not read completely")
+    raise DeclinedError("host code may call its function, too")
 
 
 def _free(run: Iterable[KernelFacts], *, is_dynamic: bool) -> int:

@@ -49,8 +49,9 @@ def index_clause(case: Case) -> str:
     trips = f"; the loop's trip count depends on {ends}" if ends else ""
     is_loaded = {source.kind for source in index.made_of} == {"memory"}
     origin = made.replace("values loaded", "loaded") if is_loaded else f"depends on {made}"
-    by = expression or " by an index"
-    return f"{by} ({origin}{trips}){apart}"
+    if expression:
+        return f"{expression} ({origin}{trips}){apart}"
+    return f" (the index {'is ' if is_loaded else ''}{origin}{trips}){apart}"
 
 
 def index_sources(case: Case) -> str:
@@ -140,9 +141,13 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     if case.alternatives and (chosen := chosen_advice(case, offer)):
         return chosen
     if offer.slower:
-        text = f"Leave {case.name} in local memory: by the model, the kernel is slower with"
         named = listed([f"`{name}` ({said})" for name, said in offer.slower])
-        return (Advice(f"{text} {named}.", is_none=True),)
+        # What is only tried may win where it is combined with one that loses alone.
+        known = (
+            "No change is sure to help" if offer.trials else f"Leave {case.name} in local memory"
+        )
+        text = f"{known}: by the model, the kernel is slower with {named}."
+        return (Advice(text, is_none=True),)
     if offer.nearest is not None:
         return (Advice(f"{offer.reason}.", rewrite=offer.nearest),)
     made = index_sources(case)
@@ -201,7 +206,7 @@ def conditions(case: Case) -> str:
     is_changed = any(one.chain in loaded for one in stores)
     is_placed = all(one.uniformity in ("uniform", "unknown") for one in stores)
     if is_placed and not is_changed and all(_may_copy(case, one) for one in stores):
-        ways.append("if it only copies other memory, read that memory instead")
+        ways.append("if it only copies memory that does not change meanwhile, read that instead")
     if is_placed and case.object is not None and case.object.is_alike:
         ways.append("if it is the same in all threads, keep one copy per block")
     text = "; ".join(ways)

@@ -27,7 +27,7 @@ def message(case: Case) -> str:
     """How much PTX declares, so that a reader of PTX sees that it is known."""
     size = case.facts.ptx.local_bytes if case.facts.ptx is not None else 0
     text = f"PTX declares {size} bytes of local memory, which ptxas promoted to registers"
-    names = [f"`{one.name}`" for one in case.facts.objects if one.name is not None]
+    names = dict.fromkeys(f"`{one.name}`" for one in case.facts.objects if one.name is not None)
     return f"{text}: {', '.join(names)}" if names else text
 
 

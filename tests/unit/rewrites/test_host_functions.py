@@ -39,7 +39,7 @@ def test_a_header_that_the_host_may_read_is_the_reason_of_advice_as_of_fix() -> 
     """Advice and `fix` decline for one reason, whatever else is asked that fits any compiler."""
     given = target(f"inline float f(int n) {BODY}", "a", "float[8]")
     header = msgspec.structs.replace(given, path="/p/a.cuh")
-    why = "the host's compiler may read its header, too"
+    why = "host code may include its header, too"
     tried = {one.reason: one.rewrites for one in proposals(header)[1]}
     made, declined = likely(header)
     assert not made

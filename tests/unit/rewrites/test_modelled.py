@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lmemscope.advising.proposed import offer_of
 from lmemscope.advising.targets import Files
 from lmemscope.analysis.work import Work
-from lmemscope.model import KernelReport, ObjectWork
+from lmemscope.model import Advice, KernelReport, ObjectWork
 from lmemscope.rewrites import likely
 from lmemscope.rewrites.base import Replacement, Target
 from lmemscope.rewrites.modelled import gain
@@ -116,6 +116,11 @@ def test_where_all_are_slower_it_is_left() -> None:
     assert advice.is_none
     assert advice.text.startswith("Leave `a` in local memory: by the model")
     assert "`select` (× 0." in advice.text
+    # What is tried beside may win together with what loses alone.
+    tried = changed(offer, trials=(Advice("`lmemscope fix` also compiles `unroll`."),))
+    first, *_ = advice_for(hit.case, hit.finding, tried)
+    assert "Leave" not in first.text
+    assert "`select` (× 0." in first.text
 
 
 def test_what_is_about_as_fast_is_said_to_be() -> None:
