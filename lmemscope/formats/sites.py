@@ -33,6 +33,8 @@ _SUFFIXES = {4: "", 8: ".64", 16: ".128"}
 SIGNED = (1, 3)
 """Width codes of what a load extends by its sign."""
 _WORD = 4
+_WIDTH_OF = np.array(WIDTHS)
+_IS_SIGNED = np.array([code in SIGNED for code in range(len(WIDTHS))])
 _ALWAYS = 7
 _REGISTERS = (*range(RZ), None)
 _UNIFORM_REGISTERS = (*range(256), None)
@@ -108,7 +110,7 @@ def _decode(
     codes = high >> 9 & 7
     columns = (
         is_store.tolist(),
-        np.take(WIDTHS, codes).tolist(),
+        _WIDTH_OF[codes].tolist(),
         (np.where(is_store, low >> 32, low >> 16) & 0xFF).tolist(),
         map(_REGISTERS.__getitem__, (low >> 24 & 0xFF).tolist()),
         map(_UNIFORM_REGISTERS.__getitem__, np.where(high >> 27 & 1, uniform, -1).tolist()),
@@ -117,5 +119,4 @@ def _decode(
         map(spill_offsets.__contains__, places),
     )
     is_generic = repeat(opcodes is _GENERIC_OPCODES)
-    is_signed = np.isin(codes, SIGNED).tolist()
-    return tuple(map(Site, places, *columns, is_generic, is_signed))
+    return tuple(map(Site, places, *columns, is_generic, _IS_SIGNED[codes].tolist()))
