@@ -23,7 +23,12 @@ from lmemscope.sources.tool_words import ptxas_words
 _MACHINE_CODE = Gap(
     "ptx", "only machine code is available: causes are limited to what it shows", "note"
 )
-_NAMED_ALONE = Gap("ptx", "its PTX is used for causes of kernels that are named (--kernel)", "note")
+_NAMED_ALONE = Gap(
+    "ptx",
+    "causes are limited to what machine code shows; those of kernels that are named (--kernel) "
+    "come from its PTX",
+    "note",
+)
 _LONGEST = 60.0
 """Time limit in seconds for ptxas to assemble one cubin's PTX. It took at most 20 s for 230 kernels
 of seven packages, on a busy machine."""
@@ -54,8 +59,7 @@ def artifacts_of(
         return
     plain = replace(plain, gaps=(_MACHINE_CODE,))
     if not assembles:
-        beside = (_NAMED_ALONE,) if image.ptx else ()
-        yield replace(plain, gaps=(*plain.gaps, *beside)), names
+        yield replace(plain, gaps=(_NAMED_ALONE,)) if image.ptx else plain, names
         return
     try:
         ptx = nearest(image, unit.arch, names)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 from lmemscope.commands.say import say
 from lmemscope.exporters.escape import visible
 
@@ -94,13 +96,15 @@ def _columns() -> Bar:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
+    command = click.get_current_context(silent=True)
+    is_plain = command is not None and command.params.get("color") == "never"
     return Bar(
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         TextColumn("{task.description}", markup=False),
-        console=Console(stderr=True),
+        console=Console(stderr=True, no_color=is_plain or None),
         transient=True,
         refresh_per_second=5,
     )

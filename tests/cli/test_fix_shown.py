@@ -118,7 +118,8 @@ def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
 
 
 @pytest.mark.toolchain
-def test_a_terminal_sees_how_far_it_is(rings: Path) -> None:
+@pytest.mark.parametrize("color", ["auto", "never"])
+def test_a_terminal_sees_how_far_it_is(rings: Path, color: str) -> None:
     parent, child = pty.openpty()
     seen: list[bytes] = []
 
@@ -135,9 +136,15 @@ def test_a_terminal_sees_how_far_it_is(rings: Path) -> None:
     reader = threading.Thread(target=read)
     reader.start()
     done = subprocess.run(
-        [sys.executable, "-m", "lmemscope", "explain", "ring.cu", "--fix", "-j", "1"],
+        [sys.executable, "-m", "lmemscope", "explain", "ring.cu", "--fix", "--color", color],
         cwd=rings,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TERM": "xterm",
+            "COLUMNS": "120",
+            "NO_COLOR": "",
+        },
         stdout=subprocess.PIPE,
         stderr=child,
         timeout=300,
@@ -149,6 +156,7 @@ def test_a_terminal_sees_how_far_it_is(rings: Path) -> None:
     assert done.returncode == 0
     assert b"object 1 of 1" not in done.stdout
     assert b"object 1 of 1" in b"".join(seen)
+    assert (b"\x1b[36m" in b"".join(seen)) == (color == "auto")
 
 
 @pytest.mark.toolchain
