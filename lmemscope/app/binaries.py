@@ -22,7 +22,7 @@ from lmemscope.formats.cubin import Cubin, architecture, number_of
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.elf import ElfFile
 from lmemscope.formats.kernel_names import matches
-from lmemscope.lowering.binary import Image, images
+from lmemscope.lowering.binary import Image, images, ptx_beside_cubins
 from lmemscope.lowering.debugging import Debugging
 from lmemscope.lowering.embedded_ptx import fitting
 from lmemscope.model import NOT_GIVEN, Artifacts, CleanKernel, Share, Unit, UnitReport, Wanted
@@ -169,10 +169,4 @@ def _is_quickly_assembled(unit: Unit) -> bool:
             return False
     except OSError:
         return True  # The error is reported when the file is opened.
-    cubins = (one for one in images(unit) if one.entry is not None and one.entry.kind == "cubin")
-    left = _LARGEST_ASSEMBLED
-    for cubin in cubins:
-        left -= max((ptx.entry.size for ptx in cubin.ptx), default=0)
-        if left < 0:
-            return False
-    return True
+    return ptx_beside_cubins(unit) <= _LARGEST_ASSEMBLED

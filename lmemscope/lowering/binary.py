@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,12 +118,27 @@ def images(unit: Unit, share: Share = ALL_IMAGES) -> Iterator[Image]:
     Raises:
         InputError: the file cannot be opened.
     """
-    with _contents(unit, share) as found:
-        yield from found
+    with _files(unit, share) as (files, budget, claims):
+        yield from _unpacked(files, budget, claims)
+
+
+def ptx_beside_cubins(unit: Unit) -> int:
+    """Bytes of PTX in a unit's fat binaries, counted for each cubin beside it; none is unpacked.
+
+    Raises:
+        InputError: the file cannot be opened.
+    """
+    with _files(unit, ALL_IMAGES) as (files, _, _):
+        return sum(map(_ptx_beside, (fatbin for file in files for fatbin in file.fatbins)))
+
+
+def _ptx_beside(fatbin: Sequence[Entry]) -> int:
+    largest = max((entry.size for entry in fatbin if entry.kind == "ptx"), default=0)
+    return largest * sum(entry.kind == "cubin" for entry in fatbin)
 
 
 @contextmanager
-def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
+def _files(unit: Unit, share: Share) -> Iterator[tuple[Iterator[Images], Budget, Claims]]:
     try:
         stream = open_regular(unit.path)
     except FileNotFoundError as error:
@@ -136,11 +151,11 @@ def _contents(unit: Unit, share: Share) -> Iterator[Iterator[Image]]:
         stream.seek(0)
         budget = budget_for(size)
         if kind_of_head(head) == "zip":
-            yield _unpacked(read_zip(stream, budget, claims=claims), budget, claims)
+            yield read_zip(stream, budget, claims=claims), budget, claims
             return
         # Memory-mapped: most of a library's bytes are not device code and are never read.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        yield _unpacked(read_images(memoryview(data), budget), budget, claims)
+        yield read_images(memoryview(data), budget), budget, claims
 
 
 def _unpacked(files: Iterator[Images], budget: Budget, claims: Claims) -> Iterator[Image]:
