@@ -42,7 +42,7 @@ def changed_lines(edits: Iterable[Edit], data: Callable[[str], bytes | None], ho
         lines = [*lines[:_ALL], f"// {len(lines) - _ALL} more lines"]
     added = sum(one.text.count(b"\n") for one in helpers)
     if added:
-        lines.append(f"// and {added} lines of helpers")
+        lines.append(f"// and {added} lines of helpers, as in `lmemscope fix --format patch`")
     return "\n".join(lines)
 
 

@@ -50,8 +50,7 @@ def with_advice(
         (one.input, one.arch, one.symbol) for one in result.failures if one.finding is not None
     )
     futures = [
-        session.workers.submit(propose, results, failing, session.settings.cache)
-        for results in _alike(analysed, failing)
+        session.workers.submit(propose, results, failing) for results in _alike(analysed, failing)
     ]
     found: _Found = {}
     for future in futures:

@@ -69,6 +69,11 @@ class Session:
         if "_temporary" in vars(self):
             self._temporary.cleanup()
 
+    def stop(self) -> None:
+        """End what its own workers still do, of which nothing is wanted any more."""
+        if self._given is None and "workers" in vars(self):
+            self.workers.shutdown(wait=False, cancel_futures=True)
+
     def anew(self, settings: Settings) -> Session:
         """A new session with other settings and its own workers."""
         return Session(settings, None, self.progress, is_program=self._is_program)

@@ -283,15 +283,12 @@ def proposed(
     with _importing:
         from lmemscope.advising.proposed import with_proposals
         from lmemscope.advising.targets import Files
-    # What `fix` refused of a working tree says nothing of another revision.
-    cache = wanted.cache if wanted.moved is None else None
-    return with_proposals([(unit, report)], Files(read, projects), cache=cache)[0]
+    return with_proposals([(unit, report)], Files(read, projects))[0]
 
 
 def propose(
     results: tuple[tuple[Unit, UnitReport], ...],
     wanted: frozenset[tuple[str, str, str]],
-    cache: str | None = None,
 ) -> tuple[UnitReport, ...]:
     """Reports of units with advice from the rewrites; see `advising.proposed.with_proposals`.
 
@@ -302,7 +299,7 @@ def propose(
         with _importing:
             from lmemscope.advising.proposed import with_proposals
             from lmemscope.advising.targets import Files
-        return with_proposals(results, Files(), wanted, cache)
+        return with_proposals(results, Files(), wanted)
 
 
 @contextlib.contextmanager

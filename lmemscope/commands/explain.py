@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 from msgspec.structs import replace
 
-from lmemscope.commands.options import compile_options, fix_options, path_argument
+from lmemscope.commands.options import compile_options, path_argument, soon_fixed_options
 from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code, working
 from lmemscope.commands.say import complain, say, show
@@ -29,7 +29,7 @@ _MOST = 5
 @path_argument("target", metavar="PATH[::KERNEL]")
 @click.option("--ptx", "show_ptx", is_flag=True, help="Show the PTX behind each finding.")
 @click.option("--sass", "show_sass", is_flag=True, help="Show the SASS behind each finding.")
-@fix_options
+@soon_fixed_options
 @click.option("--all", "show_all", is_flag=True, help="Also list kernels without local memory.")
 @click.option(
     "--top",
@@ -52,13 +52,14 @@ def command(
     """Explain a kernel's local memory: lines, frame, causes, evidence, and what removes it.
 
     KERNEL is a name or a quoted glob. Without it, the costliest kernels are explained and the
-    others listed. Instances of a template are explained together.
+    others listed. Instances of a template are explained together. Of a source, the rewrites of
+    `lmemscope fix` are compiled, so that what removes it is proven.
 
     \b
     Examples:
       lmemscope explain kernels/histogram.cu
       lmemscope explain 'kernels/running_mean.cu::*ring*' --sass
-      lmemscope explain filter.cu --fix
+      lmemscope explain filter.cu --no-fix
       lmemscope fix filter.cu -o fix.json; lmemscope explain filter.cu --fix-from fix.json
     """
     from lmemscope.fixing.gathered import gathered_with_fixes

@@ -65,8 +65,19 @@ block_option = block_option_saying(
 
 def fix_options(function: Function) -> Callable[..., Any]:
     """Add the options that select a source of proven fixes, passed as ``fixes``."""
+    return _fix_options(function, "--fix", "Try rewrites; show what is proven.")
 
-    @click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
+
+def soon_fixed_options(function: Function) -> Callable[..., Any]:
+    """As `fix_options`, where rewrites are tried for some seconds if the user says nothing."""
+    from lmemscope.fixing.gathered import SECONDS
+
+    help_ = f"Try all rewrites, or none.  [default: sources' for {SECONDS:g} seconds]"
+    return _fix_options(function, "--fix/--no-fix", help_)
+
+
+def _fix_options(function: Function, names: str, help_: str) -> Callable[..., Any]:
+    @click.option(names, "with_fix", is_flag=True, default=None, help=help_)
     @click.option(
         "--fix-from",
         "fix_from",
@@ -77,11 +88,17 @@ def fix_options(function: Function) -> Callable[..., Any]:
     @block_option
     @functools.wraps(function)
     def command(
-        *args: Any, with_fix: bool, fix_from: str | None, block: int | None, **options: Any
+        *args: Any,
+        with_fix: bool | None,
+        fix_from: str | None,
+        block: int | None,
+        **options: Any,
     ) -> Any:
         from lmemscope.fixing.gathered import Fixes
 
-        return function(*args, fixes=Fixes(with_fix, fix_from, block), **options)
+        is_soon = with_fix is None and "/" in names and fix_from is None
+        fixes = Fixes(bool(with_fix), fix_from, block, is_soon=is_soon)
+        return function(*args, fixes=fixes, **options)
 
     return command
 

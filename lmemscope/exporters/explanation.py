@@ -96,9 +96,7 @@ class Explainer:
         lines += self._frame(kernel)
         kernels = [one for _, one in group.kernels]
         for number, found in enumerate(gathered(group), start=1):
-            lines += self._finding(number, found, found.label or name, kernels)
-            if found.finding.fix is not None:
-                lines += self._fix(found.finding.fix, f"{found.label or name} on {unit.arch}")
+            lines += self._finding(number, found, found.label or name, kernels, unit.arch)
         lines += self._quotes(kernel)
         for said in dict.fromkeys(disagreements(one.facts) for _, one in group.kernels):
             lines += said
@@ -212,7 +210,12 @@ class Explainer:
         return lines
 
     def _finding(
-        self, number: int, found: Gathered, name: str, kernels: Sequence[KernelReport]
+        self,
+        number: int,
+        found: Gathered,
+        name: str,
+        kernels: Sequence[KernelReport],
+        arch: str,
     ) -> list[Part]:
         finding = found.finding
         times = f" ×{found.times}" if found.times > 1 else ""
@@ -236,13 +239,21 @@ class Explainer:
             lines += self._wrapped(f"Other causes: {' and '.join(finding.also)}.", "   ")
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
+        if finding.fix is not None:
+            lines += self._fix(finding.fix, f"{name} on {arch}")
+        return [*lines, *self._advice(finding, name)]
+
+    def _advice(self, finding: Finding, name: str) -> list[Part]:
+        """What there is to do beside the proven fix, once for findings that share it."""
+        lines: list[Part] = []
         beside = proven.beside(finding)
         removes = finding.severity != "note" and not all(one.is_none for one in beside)
         title = "What removes it:" if removes else "What to do:"
+        title = "Other ways:" if finding.fix is not None else title
         advised = tuple(f"{one.text} {one.code}" for one in beside)
         first = self._advised.setdefault(advised, f"{finding.name} in {name}")
         if first != f"{finding.name} in {name}":
-            return [*lines, *self._wrapped(f"{title} Same as for {first}, above.", "   ")]
+            return self._wrapped(f"{title} Same as for {first}, above.", "   ")
         if beside:
             lines.append(f"   {title}")
         for advice in beside:
@@ -259,7 +270,8 @@ class Explainer:
         first = self._patches.setdefault(fix.patch, name)
         if first != name:
             return [*lines, *self._wrapped(f"The patch is the same as for {first}, above.", "   ")]
-        lines += [self._styled(f"       {line}", "dim") for line in proven.patch_lines(fix)]
+        shown = proven.short_patch(fix)
+        lines += [self._styled(f"       {line}", "dim") for line in shown]
         return [*lines, *self._wrapped(proven.whole(fix), "   ")]
 
     def _quotes(self, kernel: KernelReport) -> list[Part]:

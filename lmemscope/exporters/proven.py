@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import LiteralString
 
 from lmemscope.model import Advice, Figures, Finding, ProvenFix, Verified
@@ -84,6 +85,21 @@ def factor(gain: float) -> str:
 def patch_lines(fix: ProvenFix) -> list[str]:
     """The lines of its patch."""
     return fix.patch.rstrip("\n").split("\n") if fix.patch else []
+
+
+_LONG = 8
+"""Lines of one addition that are shown; a class that the changes use has more."""
+
+
+def short_patch(fix: ProvenFix) -> list[str]:
+    """The lines of its patch for a reader, long additions cut."""
+    shown: list[str] = []
+    for is_added, run in groupby(patch_lines(fix), lambda line: line.startswith("+")):
+        lines = list(run)
+        if is_added and len(lines) > _LONG:
+            lines = [lines[0], f"+// {len(lines) - 1} more lines"]
+        shown += lines
+    return shown
 
 
 def _changes(before: Figures, after: Figures) -> Iterator[str]:

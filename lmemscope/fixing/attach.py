@@ -31,12 +31,12 @@ _Tried = TypeVar("_Tried", Trial, Untried)
 _CAME: Mapping[TrialVerdict, str] = {
     "removed": "removes it",
     "reduced": "leaves some of it",
-    "no-effect": "nothing of it goes",
+    "no-effect": "no effect",
     "worse": "harms a kernel",
     "failed": "not compiled",
 }
 """What came of a trial, in a list of several."""
-_ENDED = Advice("Not all of its rewrites were tried: the run was ended before.", is_none=True)
+_ENDED = Advice("Not all of its rewrites were tried: `lmemscope fix` tries them.", is_none=True)
 _ERROR = 160
 """Characters of a compiler's error in such a list."""
 

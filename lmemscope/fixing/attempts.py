@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from functools import cached_property
@@ -143,6 +144,10 @@ class Attempt(Struct, dict=True):
             return None
 
 
+class OutOfTimeError(Exception):
+    """The time for all attempts is over."""
+
+
 class Attempts:
     """Starts trials and waits for them.
 
@@ -151,6 +156,7 @@ class Attempts:
         cache: directory where results are kept, or None.
         progress: told how many are done, of how many, and what is being tried.
         seconds: that analysing the units as they are took.
+        most: seconds for all attempts from now on, or None.
     """
 
     def __init__(
@@ -159,7 +165,9 @@ class Attempts:
         cache: str | None,
         progress: Callable[[int, int, str], None] | None = None,
         seconds: float = 0.0,
+        most: float | None = None,
     ) -> None:
+        self._until = time.monotonic() + most if most is not None else None
         self._executor, self._cache, self._progress = executor, cache, progress
         self._seconds = seconds
         self._counts: dict[Unit, tuple[LoopCounts, ...]] = {}
@@ -211,7 +219,11 @@ class Attempts:
             self._removed.add(id(target))
 
     def finish(self) -> Iterator[Attempt]:
-        """Those that were started, as they end, in their order."""
+        """Those that were started, as they end, in their order.
+
+        Raises:
+            OutOfTimeError: one has not ended when the time for all is over.
+        """
         pending, self._pending = self._pending, []
         for attempt in pending:
             if self._progress is not None:
@@ -249,7 +261,7 @@ class Attempts:
         try:
             found = {
                 one.facts.name: one.work
-                for one in self._original(unit, attempt.rewriting).result().kernels
+                for one in self._result(self._original(unit, attempt.rewriting)).kernels
             }
         except LmemscopeError:
             # It compiled before: what is left is the numbers that anything may have.
@@ -265,9 +277,15 @@ class Attempts:
         return f"{said}; a fix for {len(self._removed)} so far" if self._removed else said
 
     def outcome(self, unit: Unit, edits: tuple[Edit, ...], *, names: bool = False) -> Outcome:
-        """What a unit is with edits made; compiled now, if it is not known."""
+        """What a unit is with edits made; compiled now, if it is not known.
+
+        Raises:
+            OutOfTimeError: as `finish`.
+        """
         try:
-            return Outcome(self._future(unit, edits, names=names).result())
+            return Outcome(self._result(self._future(unit, edits, names=names)))
+        except OutOfTimeError:
+            raise
         except StageTimeoutError as error:
             why = f"compiling it gives {error.message}; --timeout SECONDS sets the limit"
             return Outcome(None, why, is_late=True)
@@ -277,6 +295,15 @@ class Attempts:
             return Outcome(None, str(error))
         except Exception as error:  # noqa: BLE001 - a mistake of ours, in this trial alone
             return Outcome(None, InternalError.of(error).message)
+
+    def _result(self, future: Future[UnitReport]) -> UnitReport:
+        left = max(0.0, self._until - time.monotonic()) if self._until is not None else None
+        try:
+            return future.result(left)
+        except TimeoutError as error:
+            if future.done():
+                raise
+            raise OutOfTimeError from error
 
     def _future(
         self,

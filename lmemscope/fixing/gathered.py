@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,11 @@ from lmemscope.app.gathered import gathered, limited
 from lmemscope.app.session import Session
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import UsageError
-from lmemscope.model import FixReport, Report
+from lmemscope.model import Report
+
+SECONDS = 15.0
+"""Time for rewrites of whoever did not ask for them: some twenty trials of an ordinary file."""
+_SOURCES = (".cu", ".cuh", ".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +27,16 @@ class Fixes:
         tries: whether rewrites are tried now.
         saved: path of a saved document of ``fix``, or None.
         block: threads of a block at most, where rewrites are tried and the source does not say it.
+        is_soon: whether rewrites of sources are tried as long as that takes only `SECONDS`.
     """
 
     tries: bool
     saved: str | None
     block: int | None
+    is_soon: bool = False
 
     def __post_init__(self) -> None:
-        if self.block is not None and not self.tries:
+        if self.block is not None and not (self.tries or self.is_soon):
             raise UsageError(
                 "usage", "--block is for rewrites that are tried", hint="ask for them with --fix"
             )
@@ -62,6 +69,8 @@ def gathered_with_fixes(
     """
     if fixes.saved is not None:
         return _with_saved(paths, session, fixes.saved)
+    if fixes.is_soon and all(one.endswith(_SOURCES) and os.path.isfile(one) for one in paths):
+        return _with_soon(paths, session, fixes)
     if not fixes.tries:
         return gathered(paths, session), ()
     saved = next((path for path in paths if is_saved(path)), None)
@@ -76,18 +85,46 @@ def gathered_with_fixes(
     from lmemscope.fixing.run import Asked, CutError, fix
 
     kernels = session.settings.kernels
-
-    def shown(report: Report, found: FixReport, *, is_cut: bool = False) -> Report:
-        report = with_fixes(report, found, is_cut=is_cut)
-        # Trials looked at every kernel, for each may be harmed.
-        units = tuple(limited(one, kernels) for one in report.units) if kernels else report.units
-        return replace(report, units=units)
-
     try:
-        return shown(*fix(paths, session, Asked(kernels, block=fixes.block))), ()
+        report, found = fix(paths, session, Asked(kernels, block=fixes.block))
     except CutError as cut:
-        cut.report = shown(cut.report, cut.fixes, is_cut=True)
+        cut.report = _limited(with_fixes(cut.report, cut.fixes, is_cut=True), kernels)
         raise
+    return _limited(with_fixes(report, found), kernels), ()
+
+
+def _with_soon(
+    paths: Sequence[str], session: Session, fixes: Fixes
+) -> tuple[Report, tuple[str, ...]]:
+    """The report with what rewrites achieve that can be tried soon."""
+    from lmemscope.app.execute import run_whole
+    from lmemscope.fixing.attach import with_fixes
+    from lmemscope.fixing.run import Asked, CutError, LateError, try_rewrites
+
+    kernels = session.settings.kernels
+    report, analysed = run_whole(paths, session, objects=True)
+    # What the user's build compiled is no measure of what is compiled here.
+    here = [one for one in analysed if one[1].built is None or one[1].built.state != "current"]
+    asked = Asked(kernels, block=fixes.block, seconds=SECONDS)
+    try:
+        found = try_rewrites(
+            report, here, session.workers, asked, session.settings.cache, session.progress
+        )
+    except LateError as late:
+        session.stop()
+        note = f"{late}; `lmemscope fix` tries the others"
+        return _limited(with_fixes(report, late.fixes, is_cut=True), kernels), (note,)
+    except CutError as cut:
+        cut.report = _limited(with_fixes(report, cut.fixes, is_cut=True), kernels)
+        raise
+    return _limited(with_fixes(report, found), kernels), ()
+
+
+def _limited(report: Report, kernels: Sequence[str]) -> Report:
+    """The kernels that were asked for: trials look at each, for each may be harmed."""
+    if not kernels:
+        return report
+    return replace(report, units=tuple(limited(one, kernels) for one in report.units))
 
 
 def _with_saved(

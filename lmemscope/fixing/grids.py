@@ -7,10 +7,9 @@ from dataclasses import replace
 from lmemscope.advising.targets import Files
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.model import KernelFacts, KernelReport, SourceText, Unit
-from lmemscope.rewrites import modelled
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
-from lmemscope.rules.launched import block_of_kernel, blocks_of_kernel
+from lmemscope.rules.launched import Block, block_of_kernel, blocks_of_kernel
 from lmemscope.sources.lines import from_disk
 
 
@@ -73,16 +72,24 @@ class Grids:
             return Grid(asked, source="option")
         if found is None:
             return Grid(DEFAULT_BLOCK, blocks_of_kernel(facts, self._sources[unit]))
-        grid = modelled.grid_of_block(found)
+        grid = _of_block(found)
         return grid if asked is None else replace(grid, blocks=None)
 
 
 def grid_of(target: Target | NumbaTarget) -> Grid:
     """The grid that a target's kernels are modelled with."""
-    if isinstance(target, Target):
-        return modelled.grid_of(target)
     block = target.block
-    return modelled.grid_of_block(block) if block is not None else Grid(DEFAULT_BLOCK)
+    if block is not None:
+        return _of_block(block)
+    if not isinstance(target, Target):
+        return Grid(DEFAULT_BLOCK)
+    grids = [blocks_of_kernel(hit.facts, hit.case.sources) for hit in target.hits]
+    known = [one for one in grids if one is not None]
+    return Grid(DEFAULT_BLOCK, max(known) if len(known) == len(grids) else None)
+
+
+def _of_block(block: Block) -> Grid:
+    return Grid(block.threads, block.blocks, block.source, block.dynamic_shared or 0)
 
 
 def _taken(facts: KernelFacts) -> tuple[int | None, int | None]:

@@ -160,37 +160,3 @@ def _order(trial: Trial) -> _Place:
         made.issue + made.waiting if made is not None else math.inf,
         sum(len(edit.text) for edit in trial.rewriting.edits),
     )
-
-
-def refused(trials: Iterable[Trial]) -> dict[str, str]:
-    """Why rewrites are not to be advised for an object, by their names.
-
-    What is about as fast as before may be: it removes the object and harms nothing. So may what no
-    trial was ended of, and what one of several variants does better.
-
-    Args:
-        trials: ranked, of one object in all of its kernels.
-    """
-    variants: dict[str, dict[tuple[Edit, ...], list[Trial]]] = defaultdict(dict)
-    for trial in trials:
-        own = variants[trial.rewriting.rewrite]
-        own.setdefault(trial.rewriting.edits, []).append(trial)
-    found: dict[str, str] = {}
-    for name, edits in variants.items():
-        reasons = [_refusal(own) for own in edits.values()]
-        if None not in reasons:
-            found[name] = reasons[0] or ""
-    return found
-
-
-def _refusal(trials: Sequence[Trial]) -> str | None:
-    if any(one.is_late for one in trials):
-        return None
-    for one in trials:
-        gained = one.speed_up
-        is_slower = gained is not None and gained < 1 / NOTICED
-        if one.verdict in ("worse", "failed") or (one.is_offered and is_slower):
-            return said_of(one)
-    if all(one.verdict == "no-effect" for one in trials):
-        return trials[0].error or "it has no effect"
-    return None

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import signal
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 from msgspec.structs import replace
 
 from lmemscope import __version__
-from lmemscope.advising.refused import Place, Refusals
 from lmemscope.advising.targets import Files, declined_rewrites, targets_of, untried
 from lmemscope.app.execute import run_whole
 from lmemscope.app.session import Interrupted, Session
 from lmemscope.errors import Stopped
-from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
+from lmemscope.fixing.attempts import Attempt, Attempts, OutOfTimeError, Result, Results, has_equals
 from lmemscope.fixing.beside import beside
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.edits import pairs
@@ -26,7 +25,7 @@ from lmemscope.fixing.joint import joint
 from lmemscope.fixing.judge import frees
 from lmemscope.fixing.outcomes import is_in, trials_of
 from lmemscope.fixing.program import Program, with_runs
-from lmemscope.fixing.rank import ranked, refused
+from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.lowering import store
 from lmemscope.model import (
@@ -59,6 +58,8 @@ class Asked:
         block: threads of a block, or None where the source says it.
         unsafe: whether the patch takes rewritings that may change what the program does.
         program: to run with each rewriting that is offered, or None.
+        seconds: of the clock after which no more is tried and no patch made of what was; None for
+            all of it.
     """
 
     kernels: tuple[str, ...] = ()
@@ -66,6 +67,7 @@ class Asked:
     block: int | None = None
     unsafe: bool = False
     program: Program | None = None
+    seconds: float | None = None
 
 
 class CutError(Interrupted):
@@ -80,6 +82,10 @@ class CutError(Interrupted):
     def __init__(self, report: Report, fixes: FixReport, counted: str, number: int) -> None:
         super().__init__(report, counted, number)
         self.fixes = fixes
+
+
+class LateError(CutError):
+    """The time for trials is over."""
 
 
 def fix(
@@ -101,6 +107,7 @@ def fix(
         UsageError: the request is wrong whatever the inputs hold.
         Interrupted: by the user, while units were analysed.
         CutError: by the user, while rewrites were tried.
+        LateError: they took longer than they may.
         LmemscopeError: the program cannot be run, or fails as it is.
     """
     began = time.monotonic()
@@ -140,7 +147,7 @@ def try_rewrites(
     results = Results(analysed)
     files = Files()
     grids = Grids(files, asked.block)
-    attempts = Attempts(executor, cache, progress, seconds)
+    attempts = Attempts(executor, cache, progress, seconds, most=asked.seconds)
     trials: list[Trial] = []
     idle: list[_Idle] = []
     declined: list[DeclinedRewrite] = []
@@ -167,15 +174,18 @@ def try_rewrites(
         if asked.program is not None:
             attempts.say("running the program")
             order = with_runs(order, asked.program)
-        if asked.block is None and not asked.kernels:
-            _keep_refusals(order, results, cache)
+        left = tuple(one.untried for one in idle)
+        known = replace(found, trials=order, untried=left, declined=tuple(declined))
+        if asked.seconds is not None:
+            return known
         attempts.say("one patch of the best")
-        chosen = choose(order, results, attempts, grids, unsafe=asked.unsafe)
-    except (KeyboardInterrupt, Stopped) as stop:
+        return replace(known, chosen=choose(order, results, attempts, grids, unsafe=asked.unsafe))
+    except (KeyboardInterrupt, Stopped, OutOfTimeError) as stop:
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         done, total = len(attempts.done), attempts.total
-        cut = f"interrupted: {done} of {total} rewrites tried, and no patch made of them"
         left = tuple(one.untried for one in idle)
+        counted = f"{done} of {count(total, 'rewrite')} tried"
+        cut = f"interrupted: {done} of {total} rewrites tried, and no patch made of them"
         known = replace(
             found,
             trials=ranked(trials),
@@ -183,28 +193,8 @@ def try_rewrites(
             notes=(*found.notes, cut),
             declined=tuple(declined),
         )
-        counted = f"{done} of {count(total, 'rewrite')} tried"
-        raise CutError(report, known, counted, number) from stop
-    left = tuple(one.untried for one in idle)
-    return replace(found, trials=order, untried=left, chosen=chosen, declined=tuple(declined))
-
-
-def _keep_refusals(trials: Sequence[Trial], results: Results, cache: str | None) -> None:
-    """Keep what is not offered for whoever advises it: see `lmemscope.advising.refused`."""
-    units = {(unit.name, unit.arch): unit for unit, _ in results.every}
-    objects: dict[Place, list[Trial]] = defaultdict(list)
-    for one in trials:
-        objects[one.cause, one.object, one.declared or one.place].append(one)
-    kept = Refusals(cache)
-    for place, own in objects.items():
-        changed = results.reading({edit.file for one in own for edit in one.rewriting.edits})
-        read = [results.files(unit) for unit, _ in changed]
-        if None in read:
-            continue  # A macro says what one of them includes.
-        files = {file for one in read for file in one or ()}
-        reasons = refused(own)
-        for key in {(one.input, one.arch) for one in own} & units.keys():
-            kept.keep(units[key], place, reasons, files)
+        made = LateError if isinstance(stop, OutOfTimeError) else CutError
+        raise made(report, known, counted, number) from stop
 
 
 def _try_all(
@@ -264,7 +254,11 @@ class _Idle:
 def _start(
     results: Results, attempts: Attempts, asked: Asked, files: Files, grids: Grids
 ) -> Iterator[_Idle]:
-    """Start the trials of all targets; gives what there is nothing to try on."""
+    """Start the trials of all targets; gives what there is nothing to try on.
+
+    Where time is short, the costliest kernels come first, and each object's likeliest rewriting.
+    """
+    started: list[list[tuple[Target | NumbaTarget, Rewriting]]] = []
     inputs: dict[tuple[str, str], list[Result]] = {}
     for unit, report in results.every:
         inputs.setdefault((unit.path, unit.variant), []).append((unit, report))
@@ -282,10 +276,19 @@ def _start(
                 continue
             grids.note(target)
             rewritings, reasons = _proposals(target)
-            for rewriting in rewritings:
-                attempts.start(target, results.changed(target, rewriting), rewriting)
+            started.append([(target, rewriting) for rewriting in rewritings])
             reasons = reasons or (() if rewritings else (Declined("no rewrite is known for it"),))
             yield _Idle(target, untried(target.hits, unit, *reasons), is_tried=bool(rewritings))
+    if asked.seconds is not None:
+        started.sort(key=lambda own: -max((_cost(target) for target, _ in own), default=0.0))
+        started = [[one for one in each if one is not None] for each in zip_longest(*started)]
+    for target, rewriting in chain.from_iterable(started):
+        attempts.start(target, results.changed(target, rewriting), rewriting)
+
+
+def _cost(target: Target | NumbaTarget) -> float:
+    """Of the costliest of its kernels."""
+    return max(hit.facts.cost or 0.0 for hit in target.hits)
 
 
 def _proposals(

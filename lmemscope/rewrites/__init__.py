@@ -6,15 +6,12 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.model import Declined, Edit, Rewriting
-from lmemscope.model.fix import CLEARLY, NOTICED, UNSURE
 from lmemscope.rewrites import (
     bounded_loop,
     const_indices,
@@ -39,8 +36,6 @@ from lmemscope.rewrites import (
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
 from lmemscope.rewrites.cooperative import Program
-from lmemscope.rewrites.likelihood import always
-from lmemscope.rewrites.modelled import gain
 from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
 
@@ -69,6 +64,8 @@ ADDITIONS: tuple[Addition, ...] = (partial_unroll.REWRITE,)
 """What is tried beside the best of them."""
 
 
+FOR_ANY_ARRAY = frozenset({"select", "shared-memory"})
+"""Rewrites that ask for no special form: why these do not apply says most of an object."""
 _FOR_ANY_COMPILER = frozenset(
     {"unroll", "keep-rolled", "bounded-loop", "const-indices", "drop-volatile"}
 )
@@ -84,12 +81,18 @@ def _is_for_the_host_too(target: Target) -> bool:
     return not all(is_for_device(one, target.syntax) for one in target.syntax.functions_at(line))
 
 
-def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ...]]:
+def proposals(
+    target: Target, most: int | None = None
+) -> tuple[tuple[Rewriting, ...], tuple[Declined, ...]]:
     """Whatever may take a target out of local memory, and why other rewrites do not apply.
 
     Each rewrite of the target's cause has a proposal or a reason. A reason is that of a rewrite,
     which it names: what stands in the way of one may not be in that of another, nor of a person,
     unless it is ruled out.
+
+    Args:
+        target: what is to leave local memory.
+        most: how many variants of a rewrite are wanted; None means all.
     """
     if (unreadable := unread(target)) is not None:
         return (), (Declined(unreadable),)
@@ -102,7 +105,7 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
             why = Declined(f"`{rewrite.instead_of}` is tried instead")
             reasons.setdefault(why, []).append(rewrite.name)
             continue
-        made, declined = _proposed(rewrite, target, is_shared=is_shared)
+        made, declined = _proposed(rewrite, target, most, is_shared=is_shared)
         found += (program.promised(one) for one in made)
         for reason in declined:
             reasons.setdefault(reason, []).append(rewrite.name)
@@ -114,103 +117,8 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
     )
 
 
-class Likely(Struct, frozen=True):
-    """A proposal that is likely to help.
-
-    Attributes:
-        rewrite: whose it is.
-        rewriting: as the rewrite proposes it, for what the kernel computes.
-        applied: the same with what is promised of the rest of the program.
-        speed: how many times as fast the kernels are modelled with it, before anything is compiled;
-            None where that is not known.
-    """
-
-    rewrite: Rewrite
-    rewriting: Rewriting
-    applied: Rewriting
-    speed: float | None = None
-
-    @property
-    def is_slower(self) -> bool:
-        """Whether leaving the object where it is is better, by the model."""
-        return self.speed is not None and self.speed < 1 / NOTICED
-
-    @property
-    def is_alike(self) -> bool:
-        """Whether the model is not sure which of the two is faster."""
-        return self.speed is not None and not self.is_slower and self.speed <= UNSURE
-
-    @property
-    def order(self) -> tuple[bool, float]:
-        """What comes first is smallest: as trials are ranked, an unsafe one's cost counts more."""
-        if self.speed is None:
-            return False, 0.0
-        weight = CLEARLY if self.applied.applicability == "unsafe" else 1.0
-        return self.speed < 1.0, weight / self.speed if self.speed else math.inf
-
-
-def likely(target: Target) -> tuple[tuple[Likely, ...], tuple[Declined, ...]]:
-    """The first proposal of each rewrite that is likely to help a target, those that cost least by
-    the model first; if none, the reasons.
-
-    Reasons that say what is in the way of a general rewrite come first, then those of special ones,
-    then what rewrites look for.
-    """
-    asked = [one for one in _of_cause(target) if one.is_likely and one.is_likely(target)]
-    if not asked:
-        return (), ()
-    if (unreadable := unread(target)) is not None:
-        return (), (Declined(unreadable),)
-    is_shared = _is_for_the_host_too(target)
-    program = Program(target)
-    found: list[Likely] = []
-    reasons: list[Declined] = []
-    for rewrite in asked:
-        if rewrite.instead_of in {one.rewrite.name for one in found}:
-            continue
-        made, declined = _proposed(rewrite, target, most=1, is_shared=is_shared)
-        found += (
-            Likely(rewrite, one, program.promised(one), _speed(rewrite, target, one))
-            for one in made
-        )
-        speed = _speed(rewrite, target) if declined else None
-        is_slower = speed is not None and speed < 1 / NOTICED
-        reasons += (
-            replace(one, rewrites=(rewrite.name,), is_ruled_out=one.is_ruled_out or is_slower)
-            for one in declined
-        )
-    # A rewrite that only looks for a special form says little of an object that has none.
-    special = {one.name for one in asked if one.is_likely is always}
-    general = {one.nothing for one in asked}
-    nearest = sorted(
-        reasons, key=lambda one: (one.reason in general, not special.isdisjoint(one.rewrites))
-    )
-    return tuple(sorted(found, key=lambda one: one.order)), tuple(nearest)
-
-
-def tried_beside(target: Target, likely: Collection[str]) -> tuple[Rewrite, ...]:
-    """Rewrites beside some that have a proposal for a target: a trial tells what it does.
-
-    Args:
-        target: what is to leave local memory.
-        likely: names of the rewrites that need not be asked.
-    """
-    if unread(target) is not None:
-        return ()
-    is_shared = _is_for_the_host_too(target)
-    others = [one for one in _of_cause(target) if one.name not in likely]
-    found = {one.name for one in others if _proposed(one, target, most=1, is_shared=is_shared)[0]}
-    taken = found.union(likely)
-    return tuple(one for one in others if one.name in found and one.instead_of not in taken)
-
-
 def _of_cause(target: Target) -> list[Rewrite]:
     return [one for one in REWRITES if target.cause in one.causes]
-
-
-def _speed(rewrite: Rewrite, target: Target, made: Rewriting | None = None) -> float | None:
-    """How many times as fast the kernels are modelled with a rewrite, or None."""
-    return gain(target, rewrite.replaces(target, made)) if rewrite.replaces is not None else None
 
 
 def said(declined: Iterable[Declined]) -> str:

@@ -175,26 +175,6 @@ class Target(Struct, frozen=True, dict=True):
         return Edit(self.path, start, end, text)
 
 
-class Replacement(Struct, frozen=True):
-    """What is executed in place of accesses of local memory, for the cost model.
-
-    Attributes:
-        integer: instructions of the integer pipe for each access.
-        waits: results of arithmetic that a load waits for, one after the other.
-        registers: more per thread.
-        shared: bytes of shared memory per thread where the object is in it; None where it is not.
-        threads: of a block, where it is made smaller for that.
-        cached: lines of a table for all threads that a load touches instead; None: it is no table.
-    """
-
-    integer: float = 0.0
-    waits: float = 0.0
-    registers: int = 0
-    shared: int | None = None
-    threads: int | None = None
-    cached: float | None = None
-
-
 class Rewrite(Struct, frozen=True):
     """A way to rewrite a program.
 
@@ -207,12 +187,6 @@ class Rewrite(Struct, frozen=True):
             its own: what it looks for, as the end of a sentence.
         instead_of: name of a rewrite before it in the order, where it only stands in for that: if
             that has nothing to propose, or what it proposed does not compile.
-        is_likely: whether it is likely to help a target, by its facts: then what it proposes is
-            advice before anything is compiled. None of a rewrite of which only trials tell.
-        cost: what it may cost, as a sentence of the advice.
-        replaces: what it has executed, by a rewriting or, where it declines, by what a person may
-            write, which is modelled before it is advised; None where more than the accesses tells,
-            as of an unrolled loop, in which other code becomes constant.
     """
 
     name: str
@@ -221,9 +195,6 @@ class Rewrite(Struct, frozen=True):
     module: str
     nothing: str
     instead_of: str | None = None
-    is_likely: Callable[[Target], bool] | None = None
-    cost: str = ""
-    replaces: Callable[[Target, Rewriting | None], Replacement] | None = None
 
     @property
     def page(self) -> str:

@@ -26,9 +26,7 @@ from lmemscope.rewrites.counted_extent import counted_extent, is_shadowed, own_s
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.given_numbers import check_bound
 from lmemscope.rewrites.guards import is_guarded
-from lmemscope.rewrites.likelihood import elements_of, fits_limit, is_counted
 from lmemscope.rewrites.loops import (
-    are_all_within,
     check_hidden,
     constant_at,
     counters,
@@ -50,8 +48,6 @@ from lmemscope.sources.syntax import around, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_ADVISED = 32
-"""Elements up to which a loop over all of them is advised: more are rarely worth the conditions."""
 _BOUNDS = ("<", "<=")
 
 
@@ -380,36 +376,10 @@ def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None
     return target.edit(at, at, b" { " + guard)
 
 
-def _is_made(target: Target, loop: Node) -> bool:
-    try:
-        return _made(target, loop) is not None
-    except _UnfitError:
-        return False
-
-
-def _is_likely(target: Target) -> bool:
-    """Whether counters of loops that it bounds alone index it, and registers can hold it."""
-    elements = elements_of(target)
-    is_small = elements is not None and elements <= _ADVISED and fits_limit(target)
-    if not is_counted(target) or not is_small or target.declared is None:
-        return is_counted(target) and is_small
-    try:
-        loops = [
-            one
-            for one in indexing_loops(target)
-            if is_constant(one, target) or _is_made(target, one)
-        ]
-    except DeclinedError:
-        return True  # Its proposal says why.
-    return are_all_within(target, loops)
-
-
 REWRITE = Rewrite(
     "bounded-loop",
     frozenset({"rolled-loop", "dynamic-index"}),
     propose,
     __name__,
     nothing="no loop with a bound that varies is read as one whose counter indexes it",
-    is_likely=_is_likely,
-    cost="It costs the code of every iteration: keep it only if ptxas does not spill.",
 )

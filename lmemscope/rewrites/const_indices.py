@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, SourceText, count
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.likelihood import fits_limit, is_reached_by_index_alone
 from lmemscope.rewrites.loops import LOOPS, counters, index_names, indexing_loops, unroll_edit
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.value_uses import element_at, takes_value
@@ -202,16 +201,10 @@ def _reading_loops(target: Target, tables: Collection[bytes]) -> Iterator[Node]:
                 yield loop
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether constant indices leave nothing that keeps it in memory."""
-    return is_reached_by_index_alone(target) and fits_limit(target)
-
-
 REWRITE = Rewrite(
     "const-indices",
     frozenset({"dynamic-index"}),
     propose,
     __name__,
     nothing="its indices are not read from constant tables that could be const",
-    is_likely=_is_likely,
 )

@@ -182,11 +182,6 @@ def _may_have_floats(target: Target, declared: Declared) -> bool:
     return any(one.has_floats is not False for one in every)
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether nothing else keeps it in memory."""
-    return not any(hit.case.object is not None and hit.case.object.also for hit in target.hits)
-
-
 REWRITE = Rewrite(
     "drop-volatile",
     frozenset({"volatile"}),
@@ -194,6 +189,4 @@ REWRITE = Rewrite(
     __name__,
     nothing="its declaration is not read as one that is volatile by itself, or a class has "
     "members for what is volatile",
-    is_likely=_is_likely,
-    cost="If it is to keep a benchmark's result alive, store the result to global memory instead.",
 )

@@ -233,11 +233,6 @@ def _is_virtual(target: Target, node: Node) -> bool:
     return is_member and b"virtual" in target.syntax.words()
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether calls bring it about: what an index keeps in memory, inlining alone leaves there."""
-    return target.cause in _OF_CALLS
-
-
 REWRITE = Rewrite(
     "force-inline",
     frozenset(
@@ -254,6 +249,4 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no function that gets it, or that is called, is left to be inlined",
-    is_likely=_is_likely,
-    cost="It costs code at each call, and registers.",
 )

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lmemscope.formats.words import last_word
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.unevaluated import is_sized
@@ -207,46 +206,10 @@ def _is_address(use: Node, target: Target) -> bool:
     )
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether it is the kernel's own copy: no function that it calls with it makes another.
-
-    Where one does, that copy is what stays, whether the kernel's parameter is read in place or not.
-    """
-    root = _ROOT.match(target.name or "")
-    name = root[0].encode() if root is not None else b""
-    found = kernels(target) or ()
-    is_copied = any(_is_given_by_value(target, kernel, name) for kernel in found)
-    return target.cause == "param-copy" and not is_copied
-
-
-def _is_given_by_value(target: Target, kernel: Node, name: bytes) -> bool:
-    """Whether a function in sight gets the parameter as an argument that it takes by value."""
-    body, syntax = kernel.child_by_field_name("body"), target.syntax
-    for use in walk(body) if body is not None else ():
-        given = use.parent
-        if use.type != "identifier" or syntax.text(use) != name or given is None:
-            continue
-        call = given.parent
-        called = call.child_by_field_name("function") if call is not None else None
-        if given.type != "argument_list" or called is None:
-            continue
-        word = last_word(syntax.text(called).partition(b"<")[0].decode(errors="replace"))
-        position = given.named_children.index(use)
-        for place in homes(target, word.encode()):
-            for node in place.syntax.functions(word):
-                taken = place.syntax.parameters(node)[position:]
-                if taken and _name(taken[0], place) is not None:
-                    return True
-    return False
-
-
 REWRITE = Rewrite(
     "grid-constant",
     frozenset({"param-copy", "dynamic-index", "rolled-loop"}),
     propose,
     __name__,
     nothing="it is not read as a parameter of the kernel that is only copied to be read",
-    is_likely=_is_likely,
-    cost="Functions that get it by reference or pointer must take it as `const`, and member "
-    "functions called on it must be `const`.",
 )

@@ -169,21 +169,10 @@ def _rewriting(edits: list[Edit], how: str) -> Rewriting:
     )
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether what the text says of each kernel is what its registers are too few for."""
-    caps = [cap_of(hit.facts) for hit in target.hits]
-    if all(one.kind == "option" for one in caps):
-        names = {plain_name(hit.facts.demangled).encode() for hit in target.hits}
-        return all(any(register_caps(target, name)) for name in names)
-    return all(one.code is not None for one in caps)
-
-
 REWRITE = Rewrite(
     "launch-bounds",
     frozenset({"register-spill"}),
     propose,
     __name__,
     nothing="the file shows no launch bounds of its kernels that could be looser",
-    is_likely=_is_likely,
-    cost="Occupancy decreases, and values that still do not fit are spilled.",
 )

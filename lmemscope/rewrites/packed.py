@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
 from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
-from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits, listed_values
-from lmemscope.rewrites.likelihood import always
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ BITS = {
 }
 """Bits of an element; those of a `bool` are one."""
 _WORD = 64
-_INSTRUCTIONS = 6
-"""Of an access: 64-bit shifts, and of a store masks; as `fix` compiles them for sm_90."""
 _NAME = b"lmem_packed"
 _CLASS = b"""\
 // At most 64 bits of small integers in one register.
@@ -131,6 +128,4 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="it is not declared as one row of integers that fit 64 bits together",
-    is_likely=always,
-    replaces=lambda _target, _made: Replacement(_INSTRUCTIONS, _INSTRUCTIONS / 2, 2),
 )

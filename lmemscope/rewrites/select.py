@@ -18,15 +18,9 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
 from lmemscope.rewrites.arrays import Elements, LocalArray, Use, is_plain, local_array
-from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
-from lmemscope.rewrites.likelihood import (
-    elements_of,
-    fits_registers,
-    is_named,
-    is_reached_by_index_alone,
-)
 from lmemscope.rewrites.rows import check_rows
 from lmemscope.sources.syntax import Syntax
 
@@ -37,8 +31,6 @@ MOST = 128
 """Elements: beyond these neither registers nor comparisons would do."""
 
 
-_ADVISED = 32
-"""Elements up to which comparing is advised: with more it was often slower than local memory."""
 _INDENT = " " * 8
 _INLINE = "__host__ __device__ __forceinline__"
 _NAMES = (b"lmem_select", b"lmem_select2", b"lmem_select3")
@@ -127,35 +119,10 @@ struct {name.decode()} {{
 """.encode()
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether an index is all that keeps a small array in memory, and comparing costs less."""
-    elements = elements_of(target)
-    return (
-        target.cause in ("dynamic-index", "rolled-loop")
-        and is_named(target)
-        and is_reached_by_index_alone(target)
-        and elements is not None
-        and elements <= _ADVISED
-        and fits_registers(target)
-    )
-
-
-def _replacement(target: Target, _: Rewriting | None) -> Replacement:
-    """A comparison for each element, and a selection for each register, one after the other."""
-    words, known = target.size // 4, elements_of(target)
-    elements = words if known is None else known
-    registers = max(elements, words)
-    return Replacement(elements + registers, registers, registers)
-
-
 REWRITE = Rewrite(
     "select",
     frozenset({"dynamic-index", "rolled-loop", "large-array", "const-table", "address-taken"}),
     propose,
     __name__,
     nothing="its declaration is not read as an array",
-    is_likely=_is_likely,
-    cost="It costs a comparison per element and access, and registers: keep it only if ptxas does "
-    "not spill.",
-    replaces=_replacement,
 )

@@ -42,11 +42,10 @@ from lmemscope.rewrites.arrays import (
     local_array,
     words_of,
 )
-from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
-from lmemscope.rewrites.likelihood import is_named
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.rows import check_indices, check_rows
 from lmemscope.rewrites.shared_pointers import propose_pointers
@@ -267,30 +266,10 @@ struct lmem_narrow_column {
 """The same of elements narrower than a word."""
 
 
-def is_likely(target: Target) -> bool:
-    """Whether it is an array of the kernel's own that an index or a pointer in it keeps in memory.
-
-    Of several that a pointer chooses from, one in shared memory makes the pointer generic.
-    """
-    indexed = ("dynamic-index", "rolled-loop", "large-array")
-    is_chosen = any(hit.case.alternatives for hit in target.hits)
-    is_walked = all("chosen-place" in hit.case.shown for hit in target.hits)
-    return (target.cause in indexed or is_walked) and is_named(target) and not is_chosen
-
-
-def replacement(target: Target, made: Rewriting | None) -> Replacement:
-    """An address for each access; the object for each thread of a block."""
-    threads = made.room.threads if made is not None and made.room is not None else None
-    return Replacement(1.0, 1.0, shared=target.size, threads=threads)
-
-
 REWRITE = Rewrite(
     "shared-memory",
     frozenset({"dynamic-index", "rolled-loop", "large-array", "const-table", "address-taken"}),
     propose,
     __name__,
     nothing="its declaration is not read as an array",
-    is_likely=is_likely,
-    cost="More shared memory can lower occupancy.",
-    replaces=replacement,
 )

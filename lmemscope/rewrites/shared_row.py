@@ -207,7 +207,4 @@ REWRITE = Rewrite(
     __name__,
     nothing="its declaration is not read as a variable",
     instead_of=shared_memory.REWRITE.name,
-    is_likely=shared_memory.is_likely,
-    cost="More shared memory can lower occupancy.",
-    replaces=shared_memory.replacement,
 )

@@ -29,7 +29,6 @@ from lmemscope.rewrites.arrays import (
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.computed import Computer, UnknownError, Value
-from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.loops import constant_at, indexing_loops, is_constant, unroll_edit
 from lmemscope.rewrites.places import extent_of, is_declared_again
 from lmemscope.rewrites.steady import is_only_named
@@ -396,5 +395,4 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="its elements are not read as a ring or a window whose index moves by one",
-    is_likely=always,
 )

@@ -23,9 +23,6 @@ from lmemscope.rules.shared import prefers_l1
 _PRAGMA = b'asm volatile(".pragma \\"enable_smem_spilling\\";");'
 _WORD = 4
 """Bytes that ptxas moves at least, of each thread."""
-_WORTH = 8
-"""Of less than this part of what is spilled, moved elsewhere, nothing is gained: ptxas spills as
-much as before, or more."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -67,25 +64,6 @@ def _check(target: Target, hit: Hit) -> None:
         raise RuledOutError(f"shared memory has no room for a word of {threads} threads{what}")
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether there is room for a part of the spills that is worth it, and no call."""
-    every = [(hit.facts.calls, hit.facts.callees) for hit in target.hits]
-    is_calling = any(
-        callees or (calls is not None and (calls.external or calls.indirect or calls.reached))
-        for calls, callees in every
-    )
-    return not is_calling and all(
-        _room(hit) >= max(_WORD, hit.case.share.frame_bytes // _WORTH) for hit in target.hits
-    )
-
-
-def _room(hit: Hit) -> int:
-    """Bytes per thread that shared memory has room for, on the architecture with the least."""
-    threads = spilling_threads(hit.facts)
-    least = min(spilling_rooms(threads)) - _taken(hit)
-    return least // (_WORD * threads) * _WORD
-
-
 def _taken(hit: Hit) -> int:
     """Bytes of shared memory that a block has already."""
     return (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0
@@ -97,6 +75,4 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="its kernels are not in this file, or have the pragma",
-    is_likely=_is_likely,
-    cost="It costs shared memory and L1 cache, and needs CUDA 13 or newer.",
 )

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.address_space import check_address_space
 from lmemscope.rewrites.arrays import element_type, is_for_host
-from lmemscope.rewrites.base import DeclinedError, Replacement, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.constant_values import varying
 from lmemscope.rewrites.declarations import declared_with
-from lmemscope.rewrites.likelihood import always
 from lmemscope.rewrites.unevaluated import asks_type, is_sized
 from lmemscope.rewrites.value_uses import is_changed, place_of, takes_value
 from lmemscope.rewrites.wider import aligned
@@ -155,11 +154,6 @@ def _is_read(use: Node, declared: Declared, target: Target) -> bool:
     return place is not None and takes_value(place, element_type(target), target)
 
 
-def _replacement(target: Target, _: Rewriting | None) -> Replacement:
-    """A load of one line where lanes read one element, else of what lies in two of them."""
-    return Replacement(cached=2.0 if any(hit.case.is_divergent for hit in target.hits) else 1.0)
-
-
 REWRITE = Rewrite(
     "static-table",
     frozenset({"const-table", "dynamic-index", "rolled-loop", "large-array"}),
@@ -167,6 +161,4 @@ REWRITE = Rewrite(
     __name__,
     nothing="it is not read as one array that begins with a list and is never written to or "
     "handed over",
-    is_likely=always,
-    replaces=_replacement,
 )

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.likelihood import instructions_of
 from lmemscope.rewrites.loops import (
     check_hidden,
     indexing_loops,
@@ -25,7 +24,6 @@ from lmemscope.rewrites.loops import (
     why_as_it_is,
 )
 from lmemscope.rewrites.written import files_of
-from lmemscope.rules.indexing import can_be_unrolled
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 _LARGEST = 4096
 """Bytes of an array up to which unrolling is tried though no thread has registers for all of it:
 four times what a thread can hold, of which a part may be in use at a time."""
-_SPILLING = 2048
-"""Instructions of such a loop from which values of several iterations may not fit registers."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -79,21 +75,10 @@ def _size(target: Target) -> int:
     return max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
 
 
-def _is_likely(target: Target) -> bool:
-    """Whether every index is a constant then, and registers may hold what is in use at a time."""
-    if not all(can_be_unrolled(hit.case) for hit in target.hits):
-        return False
-    size = instructions_of(target)
-    is_small = 0 < size <= _SPILLING and _size(target) <= _LARGEST
-    return target.cause != "large-array" or is_small
-
-
 REWRITE = Rewrite(
     "unroll",
     frozenset({"rolled-loop", "dynamic-index", "large-array"}),
     propose,
     __name__,
     nothing="no loop is read as one whose counter indexes it",
-    is_likely=_is_likely,
-    cost="It costs code and registers: keep it only if ptxas does not spill.",
 )

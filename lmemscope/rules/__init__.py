@@ -5,7 +5,7 @@ Facts in, findings out. The causes are listed in `lmemscope.model.cause_table`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from msgspec.structs import replace
@@ -20,8 +20,9 @@ from lmemscope.model import (
     is_library,
     traits_of,
 )
-from lmemscope.rules.base import NO_OFFER, Case, Offer, Rule
+from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.device_launch import handed
+from lmemscope.rules.indexing import NO_REASONS, with_members, without_rewrite
 from lmemscope.rules.inlining import not_called, only_linked
 from lmemscope.rules.other_languages import advice_in
 
@@ -75,12 +76,18 @@ def cases(facts: KernelFacts, sources: SourceText) -> Iterator[tuple[Case, Findi
         yield case, _BY_CAUSE[share.cause].judge(case)
 
 
-def advice_for(case: Case, finding: Finding, offer: Offer = NO_OFFER) -> tuple[Advice, ...]:
-    """What to do about a finding.
+def advice_for(
+    case: Case,
+    finding: Finding,
+    proposed: Sequence[Advice] = (),
+    declined: Mapping[str, str] = NO_REASONS,
+) -> tuple[Advice, ...]:
+    """What to do about a finding: in words, then what rewrites propose.
 
     Args:
         case, finding: as `cases` gives them.
-        offer: what rewrites have for it, where they were asked.
+        proposed: what rewrites have for it, if they were asked.
+        declined: why others have nothing, by their names, what is in their way first.
     """
     if not case.language.is_cpp:
         return advice_in(case.language, case)
@@ -88,8 +95,24 @@ def advice_for(case: Case, finding: Finding, offer: Offer = NO_OFFER) -> tuple[A
         return (_NOT_YOURS,)
     if _is_never_run(case):
         return (not_called(case.facts),)
-    found = _BY_CAUSE[case.share.cause].advice(case, offer)
-    return found if any(one.applicability for one in found) else (*found, *offer.trials)
+    names = {one.rewrite for one in proposed}
+    words = tuple(
+        _with_reason(one, declined)
+        for one in _BY_CAUSE[case.share.cause].advice(case)
+        if one.rewrite is None or one.rewrite not in names
+    )
+    found = (*words, *proposed)
+    if traits_of(case.share.cause).indexed:
+        return with_members(case, found) or without_rewrite(case, declined)
+    return found
+
+
+def _with_reason(advice: Advice, declined: Mapping[str, str]) -> Advice:
+    """Advice, with why its rewrite does not do it as the text stands."""
+    reason = declined.get(advice.rewrite) if advice.rewrite is not None else None
+    if reason is None:
+        return advice
+    return replace(advice, text=f"{advice.text} `fix` does not offer it: {reason}.")
 
 
 def _is_librarys(case: Case, finding: Finding) -> bool:

@@ -51,7 +51,7 @@ from lmemscope.model import (
     Severity,
 )
 from lmemscope.rules.asked_pointers import asked, is_behind_test, where_it_leads
-from lmemscope.rules.base import Case, Offer, Rule, by_cost
+from lmemscope.rules.base import Case, Rule, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, still_kept
@@ -134,9 +134,9 @@ def message(case: Case) -> str:
     return f"the address of {case.described} is needed{_clause(case, _receiver(case))}{hidden}"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """By who gets the address; what else keeps the object in memory is said with the first."""
-    found = _by_receiver(case, offer)
+    found = _by_receiver(case)
     also = case.object.also if case.object is not None else ()
     if not also or not found or found[0].is_none:
         return found
@@ -155,7 +155,7 @@ def _is_too_large(found: LocalObject) -> bool:
     return is_indexed or "large-array" in found.also
 
 
-def _by_receiver(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def _by_receiver(case: Case) -> tuple[Advice, ...]:
     """By who gets the address: what is called through a pointer cannot be inlined, others can."""
     receiver = _receiver(case)
     kinds = case.shown
@@ -210,7 +210,7 @@ def _by_receiver(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 "condition: no pointer then has to be selected."
             ),
         )
-    chosen = chosen_advice(case, offer)
+    chosen = chosen_advice(case)
     if chosen:
         return chosen
     if receiver is None and _is_printed(case):
@@ -264,7 +264,7 @@ def _by_receiver(case: Case, offer: Offer) -> tuple[Advice, ...]:
     own = tuple(one for one in _passed_to(case) if not is_librarys(case.facts, one))
     return (
         *((kept,) if kept is not None else ()),
-        *inlining(case, own, offer, hands_on=True),
+        *inlining(case, own, hands_on=True),
         *_by_value(case, receiver),
     )
 

@@ -16,7 +16,7 @@ When to leave it. Hardly ever in a kernel.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain, traffic
+from lmemscope.rules.base import Case, Rule, by_cost, certain, traffic
 
 
 def severity(case: Case) -> Severity:
@@ -34,7 +34,7 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """A size fixed at compile time, or shared memory sized at launch: both have a known depth."""
     return (
         Advice(

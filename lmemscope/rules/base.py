@@ -256,32 +256,6 @@ class Case(Struct, frozen=True):
         return self.object.declared if self.object is not None else self.facts.location
 
 
-class Offer(Struct, frozen=True):
-    """What rewrites have for a case.
-
-    Attributes:
-        advice: the proposals of those that are likely to help, best first.
-        reason: that the nearest of them declines, and why, as a sentence without its end, where all
-            do; None where none was asked.
-        nearest: the name of that rewrite, where the facts say that it would help and nothing rules
-            it out: its text alone is in the way.
-        slower: names of those that would make the kernel slower, with what the model says.
-        declined: names of those that are likely to help but for what stands there, with that.
-        trials: what `fix` tries: said where a rule shows none of the proposals.
-    """
-
-    advice: tuple[Advice, ...] = ()
-    reason: str | None = None
-    nearest: str | None = None
-    slower: tuple[tuple[str, str], ...] = ()
-    declined: tuple[tuple[str, str], ...] = ()
-    trials: tuple[Advice, ...] = ()
-
-
-NO_OFFER = Offer()
-"""Nobody was asked."""
-
-
 def _anywhere(place: SourceLocation) -> bool:
     return True
 
@@ -305,8 +279,7 @@ class Rule(Struct, frozen=True):
         id: ``LM201``.
         cause: what it is about, and the rule's name.
         severity, confidence, message: functions of a case.
-        advice: of a case and of what rewrites have for it: what no rewrite does, in words, and
-            which of their proposals fit.
+        advice: what to do about a case, in words.
         module: whose docstring is the rule's page.
     """
 
@@ -315,7 +288,7 @@ class Rule(Struct, frozen=True):
     severity: Callable[[Case], Severity]
     confidence: Callable[[Case], Confidence]
     message: Callable[[Case], str]
-    advice: Callable[[Case, Offer], tuple[Advice, ...]]
+    advice: Callable[[Case], tuple[Advice, ...]]
     module: str
 
     @property

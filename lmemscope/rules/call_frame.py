@@ -26,7 +26,7 @@ from collections.abc import Sequence
 
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, CallFacts, LocalAccess, Severity, count
-from lmemscope.rules.base import Case, Offer, Rule, certain, traffic
+from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import (
     inlining,
@@ -110,12 +110,12 @@ def _counted(accesses: Sequence[LocalAccess]) -> str:
     return f"{count(len(accesses) - stores, 'load')} and {count(stores, 'store')}"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """By what makes the calls: recursion into a loop, pointers into a switch, the rest inlined."""
     calls = case.facts.calls
     if calls is not None and calls.recursive:
         if all(is_librarys(case.facts, name) for name in calls.recursive):
-            return inlining(case, calls.recursive, offer)
+            return inlining(case, calls.recursive)
         if calls.endless:
             names = listed([short_name(demangle(name)) for name in calls.endless])
             again, them = ("it", "it") if len(calls.endless) == 1 else ("one of them", "them")
@@ -139,7 +139,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
         others = tuple(name for name in _taking(case) if name not in calls.recursive)
         return (
             Advice(loop),
-            *(inlining(case, others, offer) if others else ()),
+            *(inlining(case, others) if others else ()),
             *_room(case),
         )
     if calls is not None and calls.indirect and not _is_given(case):
@@ -158,9 +158,9 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     if not called and calls is not None:
         called = dict.fromkeys(calls.external or calls.reached)
     if called:
-        own = of_its_own(case, offer) if case.facts.name in called else ()
+        own = of_its_own(case) if case.facts.name in called else ()
         others = tuple(name for name in called if name != case.facts.name)
-        return (*inlining(case, others, offer), *own)
+        return (*inlining(case, others), *own)
     return (
         Advice("Inline the called functions (`__forceinline__`) where you own their definitions."),
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from lmemscope.formats.demangle import original_name
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, certain, traffic
+from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.inlining import (
     by_pointer,
     inlining,
@@ -69,13 +69,13 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
     if _is_routine(case):
         return _of_routine(case)
     pointed = by_pointer(case.accesses)
     if _is_on_its_own(case) and not pointed:
-        return of_its_own(case, offer)
+        return of_its_own(case)
     called = dict.fromkeys(access.function for access in case.accesses)
     linked = only_linked(case.facts)
     known = {*case.facts.calls.reached, *case.facts.calls.pointed} if case.facts.calls else set()
@@ -91,7 +91,7 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             *of_library(own),
         )
     direct = tuple(f for f in called if f not in pointed and f not in linked)
-    found = inlining(case, direct, offer) if direct else ()
+    found = inlining(case, direct) if direct else ()
     if not pointed:
         return found
     return (

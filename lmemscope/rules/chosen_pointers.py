@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lmemscope.model import Advice
-from lmemscope.rules.base import Case, Offer
+from lmemscope.rules.base import Case
 
 
-def chosen_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def chosen_advice(case: Case) -> tuple[Advice, ...]:
     """To choose between values; of arrays, which cannot be assigned, between elements."""
     if "chosen-address" in case.shown and _is_array(case):
         among = _chosen_among(case)
@@ -18,7 +18,7 @@ def chosen_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             ),
         )
     if "chosen-place" in case.shown and _is_array(case):
-        return offer.advice or (
+        return (
             Advice(
                 "If the pointer has few places, select between the elements there instead (`c ? "
                 f"a[0] : a[2]`){_written_back(case)}. One that moves through the array (`*p++`) "

@@ -19,7 +19,7 @@ When to leave it. Only in rarely executed code.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 
 
@@ -44,17 +44,13 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
-    """One copy for all threads; in words where its text is not read as such a table."""
-    table = tuple(one for one in offer.advice if one.rewrite == "static-table")
-    if table:
-        return table
+def advice(case: Case) -> tuple[Advice, ...]:
+    """One copy for all threads."""
     loads = [access for access in (*case.accesses, *case.generic) if not access.is_store]
     is_uniform = bool(loads) and all(access.uniformity == "uniform" for access in loads)
     where = "`static const` where it is declared"
     if is_uniform:
         where += ", or `__constant__` at namespace scope: all lanes read the same element"
-    why = f" {offer.reason}." if offer.reason is not None else ""
     conditions = (
         "Its initialisers must be constants (literals or a `constexpr` function, which can also "
         "compute what statements fill it with), and nothing else may write to it, including "
@@ -62,10 +58,9 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
     )
     return (
         Advice(
-            f"Make {case.name} one table for all threads: {where}. {conditions}{why}",
+            f"Make {case.name} one table for all threads: {where}. {conditions}",
             rewrite="static-table",
         ),
-        *offer.advice,
     )
 
 

@@ -15,7 +15,7 @@ When to leave it. While debugging.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, certain, traffic
+from lmemscope.rules.base import Case, Rule, certain, traffic
 
 
 def severity(case: Case) -> Severity:
@@ -28,7 +28,7 @@ def message(case: Case) -> str:
     return f"compiled for debugging: {traffic(case)}; a release build shows which of them remain"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """The release build, with line information for profilers."""
     return (Advice("Compile without -G; use -lineinfo to keep line information.", "-lineinfo"),)
 

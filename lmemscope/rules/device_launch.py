@@ -35,7 +35,7 @@ from lmemscope.model import (
     SourceText,
     count,
 )
-from lmemscope.rules.base import Case, Offer, Rule, certain, fingerprint
+from lmemscope.rules.base import Case, Rule, certain, fingerprint
 
 
 def severity(case: Case) -> Severity:
@@ -51,7 +51,7 @@ def message(case: Case) -> str:
     return f"{size} bytes of the frame are for device-side launches"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, with the one mistake to avoid: the child cannot read the parent's stack."""
     return (Advice("No change needed. Never pass the address of a local variable to the child."),)
 

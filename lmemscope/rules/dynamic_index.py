@@ -25,15 +25,13 @@ occupancy. A higher register limit changes nothing.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.components import of_components
 from lmemscope.rules.indexing import (
     index_clause,
     left_alone,
     unnamed,
-    with_members,
     with_tables,
-    without_usable_advice,
 )
 from lmemscope.rules.own_element import own_element
 
@@ -48,11 +46,10 @@ def message(case: Case) -> str:
     return f"{case.described} is dynamically indexed{index_clause(case)}"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
-    """One element if no more are used; else what rewrites propose."""
+def advice(case: Case) -> tuple[Advice, ...]:
+    """One element if no more are used; else what makes its indices constants."""
     found = own_element(case) or left_alone(case)
-    usable = found or with_members(case, offer.advice) or of_components(case) or unnamed(case)
-    return found or with_tables(case, usable) or without_usable_advice(case, offer)
+    return found or with_tables(case, of_components(case) or unnamed(case))
 
 
 RULE = Rule("LM201", "dynamic-index", severity, certain, message, advice, __name__)

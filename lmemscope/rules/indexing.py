@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -17,12 +18,14 @@ from lmemscope.model import (
     traits_of,
 )
 from lmemscope.rules.aliases import namesakes
-from lmemscope.rules.base import Case, Offer, by_cost
+from lmemscope.rules.base import Case, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.register_cap import register_limit
 from lmemscope.rules.scopes import declarations_of
 
 _FEW_SITES = 8
+NO_REASONS: Mapping[str, str] = {}
+"""No rewrite was asked."""
 REGISTER_FILE = 1020
 """Bytes: 255 registers."""
 
@@ -52,11 +55,6 @@ def index_clause(case: Case) -> str:
     if expression:
         return f"{expression} ({origin}{trips}){apart}"
     return f" (the index {'is ' if is_loaded else ''}{origin}{trips}){apart}"
-
-
-def index_sources(case: Case) -> str:
-    """What all indices of an object are made of, in words; empty where it is not known."""
-    return _listed_sources(case.index.all_sources) if case.index is not None else ""
 
 
 def _listed_sources(sources: Sequence[IndexSource]) -> str:
@@ -128,8 +126,13 @@ def _fits(case: Case) -> bool:
     return -(-size // 4) <= register_limit(case.facts) - _OTHER_VALUES
 
 
-def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
-    """What is left to say where no rewrite applies: why the nearest does not."""
+def without_rewrite(case: Case, declined: Mapping[str, str]) -> tuple[Advice, ...]:
+    """What is left to say where no rewrite applies.
+
+    Args:
+        case: of an index.
+        declined: why rewrites do not, by their names, the nearest first; empty if none was asked.
+    """
     found = case.object
     if found is None:
         return (
@@ -138,30 +141,17 @@ def without_usable_advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 "of them."
             ),
         )
-    if case.alternatives and (chosen := chosen_advice(case, offer)):
+    if case.alternatives and (chosen := chosen_advice(case)):
         return chosen
-    if offer.slower:
-        named = listed([f"`{name}` ({said})" for name, said in offer.slower])
-        # What is only tried may win where it is combined with one that loses alone.
-        known = (
-            "No change is sure to help" if offer.trials else f"Leave {case.name} in local memory"
-        )
-        text = f"{known}: by the model, the kernel is slower with {named}."
-        return (Advice(text, is_none=True),)
-    if offer.nearest is not None:
-        return (Advice(f"{offer.reason}.", rewrite=offer.nearest),)
-    made = index_sources(case)
-    # Why no rewrite is offered says more than what the index is made of, which the message says.
-    because = f": its index depends on {made}" if made and offer.reason is None else ""
     is_piece = found.size <= _PIECE
     pieces = "" if is_piece else ", or process it in pieces that fit in registers"
     way = f" Let the threads of a warp cooperate on one array{pieces}.{conditions(case)}"
-    near = f" {offer.reason}." if offer.reason is not None else ""
+    near = "".join(
+        f" `fix` does not offer `{name}` here: {reason}."
+        for name, reason in islice(declined.items(), 1)
+    )
     constant = _made_constant(case) if found.size <= REGISTER_FILE else ""
-    # What `fix` does not edit, an author may.
-    is_open = offer.trials or offer.reason is not None or constant
-    known = "No change is sure to remove it" if is_open else "No small change removes it"
-    text = f"{known}{because}.{near}{constant}{way}"
+    text = f"No small change is known to remove it.{near}{constant}{way}"
     return (Advice(text, is_none=True),)
 
 

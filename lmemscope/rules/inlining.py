@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lmemscope.formats.demangle import demangle, original_name, short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import Advice, CallFacts, KernelFacts, LocalAccess
-from lmemscope.rules.base import Case, Offer
+from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
 
 _NAMED = 4
@@ -85,15 +85,12 @@ def names_of(symbols: Iterable[str]) -> str:
     return listed(names)
 
 
-def inlining(
-    case: Case, symbols: Sequence[str], offer: Offer, *, hands_on: bool = False
-) -> tuple[Advice, ...]:
+def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> tuple[Advice, ...]:
     """How to have functions inlined, each by what stands against it.
 
     Args:
         case: whose kernel calls them.
         symbols: their mangled names.
-        offer: what rewrites have for the case.
         hands_on: whether it is about an address, which they may hand on to others.
     """
     calls = case.facts.calls or CallFacts((), (), False)
@@ -107,7 +104,7 @@ def inlining(
     found = []
     free_names = list(dict.fromkeys(names[symbol] for symbol in free))
     if free_names:
-        inline = _inline(free_names, offer)
+        inline = _inline(free_names)
         if hands_on:
             more = f"{inline.text} Do the same for every other function that receives the address."
             inline = replace(inline, text=more)
@@ -140,11 +137,11 @@ def _of_unseen(case: Case, they: str) -> str:
     )
 
 
-def of_its_own(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def of_its_own(case: Case) -> tuple[Advice, ...]:
     """What to do about a function that is compiled by itself, which no kernel is known to call."""
     calls = case.facts.calls
     if is_of_this_file(case) or (calls is not None and case.facts.name in calls.recursive):
-        return inlining(case, (case.facts.name,), offer)
+        return inlining(case, (case.facts.name,))
     how = "define it `inline`"
     if _is_instance(case):
         how = "remove its explicit instantiation"
@@ -195,10 +192,6 @@ def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:
     return tuple(found)
 
 
-def _inline(names: Sequence[str], offer: Offer) -> Advice:
-    """To inline functions that nothing stands against: as it is proposed, or in words."""
-    proposed = next((one for one in offer.advice if one.rewrite == "force-inline"), None)
-    if proposed is not None:
-        return proposed
-    why = f" {offer.reason}." if offer.reason is not None else ""
-    return Advice(f"Inline {listed(list(names))} (`__forceinline__`).{why}", rewrite="force-inline")
+def _inline(names: Sequence[str]) -> Advice:
+    """To inline functions that nothing stands against."""
+    return Advice(f"Inline {listed(list(names))} (`__forceinline__`).", rewrite="force-inline")

@@ -18,7 +18,7 @@ When to leave it. When it is accessed once.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import conditions
 
 
@@ -33,16 +33,15 @@ def message(case: Case) -> str:
     return f"{case.described} is larger than the 1020 bytes of registers a thread can have"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """Pieces that fit registers first, for other memory only moves the traffic."""
     return (
         Advice(
             f"{case.name} does not fit in one thread's registers: if all of it is live at once, "
             "process it in pieces that fit, or distribute it across the threads of a warp."
-            f"{conditions(case)}{f' {offer.reason}.' if offer.reason is not None else ''}",
+            f"{conditions(case)}",
             is_none=True,
         ),
-        *offer.advice,
     )
 
 

@@ -27,7 +27,7 @@ When to leave it. When arguments are small: the path is never taken.
 from __future__ import annotations
 
 from lmemscope.model import Advice, LocalAccess, Severity, is_library
-from lmemscope.rules.base import Case, Offer, Rule, certain
+from lmemscope.rules.base import Case, Rule, certain
 
 _FLOAT_SCRATCH, _DOUBLE_SCRATCH = 28, 40
 """Bytes that the reduction of a float and of a double argument keeps."""
@@ -46,7 +46,7 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it first; then functions without the slow path, and the promise."""
     is_float = is_float_path(case)
     return (

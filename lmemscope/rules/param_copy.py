@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.words import last_word
 from lmemscope.model import Advice, Severity, count
-from lmemscope.rules.base import Case, Offer, Rule, by_cost, certain
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 from lmemscope.rules.inlining import names_of
 
@@ -85,7 +85,7 @@ def _passed(case: Case) -> str:
     return f": its address is passed to {names_of(symbols)}, which {are} not inlined"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """Reading it in place; where it is changed, a copy of the changing part alone."""
     name = case.object.name if case.object is not None else None
     plain = name.partition(".")[0].partition("->")[0] if name is not None else None
@@ -124,16 +124,13 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
             ),
             Advice("Or pass a pointer to device memory, with a copy for each thread."),
         )
-    if offer.advice:
-        return (*offer.advice, *_by_values(case))
-    why = f" {offer.reason}." if offer.reason is not None else ""
     return (
         Advice(
             f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer) in "
             "every declaration of the kernel where it is not yet; functions that take it by "
             "reference or pointer must take it as `const`, and member functions called on it must "
             f"be `const`.{_OVERLOADS} Functions that take it by value make their own copy: let "
-            f"them take a `const` reference.{why}",
+            "them take a `const` reference.",
             rewrite="grid-constant",
         ),
         *_by_values(case),

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 
 from lmemscope.model import Advice, Evidence, Severity, SourceLocation, calling_line
-from lmemscope.rules.base import Case, Offer, Rule, certain
+from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.enclosing import function_head
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import only_linked
@@ -59,7 +59,7 @@ def message(case: Case) -> str:
     return f"{size} bytes hold the arguments of {prints}"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, or to compile the call out of release builds."""
     place = case.location
     if case.facts.ptx is not None and case.facts.ptx.only_prints:

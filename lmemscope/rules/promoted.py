@@ -15,7 +15,7 @@ When to leave it. Always; but a small change of the source can bring it back.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, certain
+from lmemscope.rules.base import Case, Rule, certain
 
 
 def severity(case: Case) -> Severity:
@@ -31,7 +31,7 @@ def message(case: Case) -> str:
     return f"{text}: {', '.join(names)}" if names else text
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """None, but said, so that nobody looks for it."""
     return (Advice("Nothing to do."),)
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Confidence, Severity, count
-from lmemscope.rules.base import Case, Offer, Rule
+from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.register_cap import cap_of
 
@@ -84,11 +84,9 @@ def _in_callees(case: Case) -> str:
     )
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """Looser bounds as they are proposed, else in words; shared memory as another place."""
-    if any(one.rewrite == "launch-bounds" for one in offer.advice):
-        return offer.advice
-    return (_by_cap(case), *offer.advice)
+    return (_by_cap(case),)
 
 
 def _by_cap(case: Case) -> Advice:

@@ -19,12 +19,8 @@ When to leave it. When unrolling makes the code too large, or the array needs to
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, certain
-from lmemscope.rules.indexing import can_be_unrolled, unnamed, with_members, without_usable_advice
-from lmemscope.rules.register_cap import spare_registers
-
-_BEST = ("unroll", "static-table")
-"""What leaves neither comparisons nor a copy in shared memory."""
+from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.indexing import can_be_unrolled, unnamed
 
 
 def severity(case: Case) -> Severity:
@@ -41,39 +37,21 @@ def message(case: Case) -> str:
     )
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
-    """To unroll, or one table for all threads; else as for any index."""
-    size = case.object.size if case.object is not None else 0
-    best = tuple(one for one in offer.advice if one.rewrite in _BEST)
+def advice(case: Case) -> tuple[Advice, ...]:
+    """To unroll, if that leaves every index a constant."""
     # Beside the counters an index may be chosen between constants: unrolling may leave that.
     is_chosen = case.index is not None and case.index.other_uniformity not in (None, "uniform")
-    if is_chosen:
-        best = tuple(one for one in offer.advice if one.rewrite != "unroll") or best
-    elif not best and not unnamed(case) and can_be_unrolled(case):
-        why = dict(offer.declined).get("unroll")
-        best = (_unroll(case, why), *(offer.advice if why is not None else ()))
-    if best and size // 4 > spare_registers(case.facts):
-        # Not all of it may fit.
-        best = (*best, *(one for one in offer.advice if one not in best))
-    found = with_members(case, best or offer.advice) or unnamed(case)
-    return found or without_usable_advice(case, offer)
-
-
-def _unroll(case: Case, why: str | None) -> Advice:
-    """To unroll the loops, where no rewrite was asked, or why that is not done."""
-    if why is not None:
-        return Advice(
-            f"Every index of {case.name} is a constant once all loops that index it are unrolled, "
-            f"those of macros and inlined functions included. `fix` does not offer that: {why}."
-        )
+    found = unnamed(case)
+    if found or is_chosen or not can_be_unrolled(case):
+        return found
     loop = case.index.loop if case.index is not None else None
     first = f"the loop at {case.line(loop)} and every other" if loop is not None else "every"
-    return Advice(
-        f"Unroll {first} loop that indexes {case.name} and stays rolled (`#pragma unroll`), loops "
-        "of macros and inlined functions included: every index is then a constant. Keep it only "
-        "if ptxas does not spill.",
-        rewrite="unroll",
+    text = (
+        f"Every index of {case.name} is a constant once {first} loop that indexes it is unrolled "
+        "(`#pragma unroll`), loops of macros and inlined functions included. Keep it only if ptxas "
+        "does not spill."
     )
+    return (Advice(text, rewrite="unroll"),)
 
 
 RULE = Rule("LM202", "rolled-loop", severity, certain, message, advice, __name__)

@@ -15,7 +15,7 @@ When to leave it. Please report the kernel: an unexplained byte is a gap in lmem
 from __future__ import annotations
 
 from lmemscope.model import Advice, Confidence, Severity, count
-from lmemscope.rules.base import Case, Offer, Rule, traffic
+from lmemscope.rules.base import Case, Rule, traffic
 
 
 def severity(case: Case) -> Severity:
@@ -36,7 +36,7 @@ def message(case: Case) -> str:
     return f"{traffic(case)} could not be attributed"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """More evidence where there can be more, which is all that can be said without a cause."""
     if case.facts.ptx is None or any(not access.chain for access in case.accesses):
         return (

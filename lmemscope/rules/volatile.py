@@ -18,7 +18,7 @@ When to leave it. When the memory traffic is the purpose, as in micro-benchmarks
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Offer, Rule, certain
+from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.indexing import still_kept
 
 
@@ -42,7 +42,7 @@ def message(case: Case) -> str:
     return f"{case.described} is volatile: every use is a memory access"
 
 
-def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
+def advice(case: Case) -> tuple[Advice, ...]:
     """To drop the word, or what has its effect without memory."""
     stays = still_kept(case.object.also if case.object is not None else ())
     if case.is_temporary:
@@ -60,15 +60,12 @@ def advice(case: Case, offer: Offer) -> tuple[Advice, ...]:
                 f"`+{name}`.{stays}"
             ),
         )
-    if offer.advice:
-        return offer.advice
-    why = f" {offer.reason}." if offer.reason is not None else ""
     return (
         Advice(
             "Drop `volatile` from the declaration, or from the template argument or typedef that "
             f"it comes from: no other thread can see {case.name}. No overload, template or trait "
             "may depend on the qualifier. Assembly statements that use it must then be "
-            f"`asm volatile`, or be merged into one.{stays}{why}",
+            f"`asm volatile`, or be merged into one.{stays}",
             # Alone it removes nothing where more keeps it in memory.
             rewrite=None if stays else "drop-volatile",
         ),

@@ -267,7 +267,7 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
             None,
             [
                 "Another way.",
-                "Nothing is offered of what was tried: `launch-bounds` (nothing of it goes).",
+                "Nothing is offered of what was tried: `launch-bounds` (no effect).",
             ],
         ),
     ],
@@ -360,7 +360,7 @@ def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
 
     def said(tried: FixReport, *, is_cut: bool) -> bool:
         (shown,) = with_fixes(report, tried, is_cut=is_cut).units[0].kernels[0].findings
-        return any("the run was ended" in one.text for one in shown.advice)
+        return any("Not all of its rewrites were tried" in one.text for one in shown.advice)
 
     assert said(nothing, is_cut=True)
     assert not said(nothing, is_cut=False)

@@ -12,8 +12,8 @@ from lmemscope import rules
 from lmemscope.app.session import Session
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
-from lmemscope.model import CubinFacts, IndexFacts, IndexSource, SourceLocation, SourceText
-from lmemscope.rewrites import likely, proposals
+from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
+from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Target
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
@@ -69,10 +69,6 @@ def rewritten(asked: Target) -> str | None:
     return patched(asked.tree(edit.file).data, one.edits).decode()  # type: ignore[union-attr]
 
 
-def is_advised(asked: Target) -> bool:
-    return any(one.rewrite.name == "const-indices" for one in likely(asked)[0])
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -87,26 +83,12 @@ def is_advised(asked: Target) -> bool:
 def test_a_table_that_nothing_writes_becomes_const(before: str, after: str) -> None:
     asked = given(before)
     assert after in (rewritten(asked) or "")
-    assert is_advised(asked)
-
-
-@pytest.mark.parametrize("limit", [255, 32, 24, 16])
-def test_it_is_advised_though_no_register_is_left(limit: int) -> None:
-    """It frees those of indices and loads; only 20 words that no limit allows fit nowhere."""
-    asked = given()
-    (hit,) = asked.hits
-    full = changed(
-        hit, facts=changed(hit.facts, ptxas=None, cubin=CubinFacts(limit, 80, 80, limit))
-    )
-    assert full.facts.registers == limit
-    assert is_advised(replace(asked, hits=(full,))) == (limit >= 20)
 
 
 def test_a_table_in_a_header_becomes_const_there() -> None:
     header = {"/p/b.cuh": TABLE}
     asked = given('#include "b.cuh"\n', files=header)
     assert rewritten(asked) == TABLE.replace("__constant__", "__constant__ const")
-    assert is_advised(asked)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +125,6 @@ def test_a_table_in_a_header_becomes_const_there() -> None:
 def test_a_table_that_something_may_write_stays(more: str) -> None:
     """In the kernel's own file, and in another of the project's that includes the table's."""
     assert rewritten(given(TABLE + more)) is None
-    assert not is_advised(given(TABLE + more))
     included = f'#include "a.cu"\n{more}'
     assert rewritten(given(project={"/p/other.cu": included})) is None
     own = 'extern "C" __global__ void k2(const int *order) { order[0]; f(order); }\n'
@@ -231,7 +212,6 @@ def test_a_headers_table_may_be_written_by_whoever_includes_it() -> None:
 )
 def test_what_is_no_table_of_constants_stays(before: str) -> None:
     assert rewritten(given(before)) is None
-    assert not is_advised(given(before))
 
 
 @pytest.mark.parametrize(
@@ -261,7 +241,6 @@ def test_a_file_that_is_known_by_two_paths_declares_it_once() -> None:
 def test_of_a_const_table_loops_are_to_be_unrolled() -> None:
     asked = given(TABLE.replace("int", "const int"))
     assert rewritten(asked) is None
-    assert not is_advised(asked)
 
 
 KECCAK = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lmemscope.fixing.rank import ranked, refused
+from lmemscope.fixing.rank import ranked
 from lmemscope.model import Edit, Figures, Rewriting, Trial
 from lmemscope.rewrites import proposals
 from tests.support.rewriting import kernel, target
@@ -110,14 +110,3 @@ def test_the_kernel_that_a_rewrite_harms_is_named_with_its_figure(
     found = ranked([tried("ka"), tried("kb", **changes)])
     first = next(one for one in found if one.input == "ka.cu")
     assert (first.rank, first.error) == (None, said)
-    assert refused(found) == {"unroll": said}
-
-
-def test_what_harms_nothing_or_has_a_better_variant_is_not_refused() -> None:
-    slower, faster = tried("ka", b"one", cost_after=20.0), tried("ka", b"two")
-    assert refused(ranked([slower, faster])) == {}
-    assert refused(ranked([tried("ka", cost_after=9.9)])) == {}, "it is about as fast"
-    late = tried("ka", verdict="failed", after=None, is_late=True, error="it took too long")
-    assert refused(ranked([late])) == {}
-    vain = tried("ka", verdict="no-effect", error="`a` stays in local memory")
-    assert refused(ranked([vain])) == {"unroll": "`a` stays in local memory"}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lmemscope.advising.proposed import offer_of
-from lmemscope.advising.targets import Files
-from lmemscope.rewrites import likely, proposals
+from lmemscope.rewrites import proposals
 from lmemscope.rewrites.arrays import is_for_host
 from tests.support.rewriting import target
 
@@ -35,18 +33,10 @@ def test_a_function_is_the_hosts_where_a_macro_may_say_so(head: str, expected: b
     assert is_for_host(given, given.declared) is expected
 
 
-def test_a_header_that_the_host_may_read_is_the_reason_of_advice_as_of_fix() -> None:
-    """Advice and `fix` decline for one reason, whatever else is asked that fits any compiler."""
+def test_a_header_that_the_host_may_read_is_the_reason_of_all_that_needs_cuda() -> None:
     given = target(f"inline float f(int n) {BODY}", "a", "float[8]")
     header = msgspec.structs.replace(given, path="/p/a.cuh")
-    why = "host code may include its header, too"
-    tried = {one.reason: one.rewrites for one in proposals(header)[1]}
-    made, declined = likely(header)
+    made, declined = proposals(header)
     assert not made
-    assert "shared-memory" in tried[why]
-    assert "shared-memory" in {
-        name for one in declined if one.reason == why for name in one.rewrites
-    }
-    offer = offer_of(made, declined, Files(), header.path)
-    assert offer.reason is not None
-    assert why in offer.reason
+    reasons = {name: one.reason for one in declined for name in one.rewrites}
+    assert reasons["shared-memory"] == "host code may include its header, too"

@@ -19,11 +19,9 @@ from lmemscope.model import (
     CallFacts,
     Cause,
     Evidence,
-    FunctionFacts,
     IndexFacts,
     InlineFrame,
     LaunchBounds,
-    PtxasFacts,
     Rewriting,
     SourceLocation,
     Uniformity,
@@ -727,22 +725,6 @@ def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("taken", "is_likely"), [("P p", False), ("const P &p", True), ("const P *p", True)]
-)
-def test_reading_in_place_is_not_advised_where_a_function_makes_its_own_copy(
-    taken: str, is_likely: bool
-) -> None:
-    text = f"__device__ int get({taken}) {{ return 1; }}\n__global__ void k(const P p, int n) {{\n"
-    text += "    out[0] = ns::get(p);\n}\n"
-    found = target(text, "param-copy", used="ns::get", name="p", kernel="k", declared=None)
-    (hit,) = found.hits
-    facts_ = replace(hit.facts, location=SourceLocation("a.cu", 2), name="k")
-    found = replace(found, hits=(changed(hit, facts=facts_),))
-    assert grid_constant.REWRITE.is_likely is not None
-    assert grid_constant.REWRITE.is_likely(found) is is_likely
-
-
 def test_so_does_one_in_a_header() -> None:
     text = '#include "k.h"\n__global__ void k(P p, int n) {\n    use(p.w[n]);\n}\n'
     header = "__global__ void k(P p, int);\n__global__ void k(Q p, int);\nvoid k(P);\n"
@@ -1102,38 +1084,6 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
     full = replace(given, hits=(changed(hit, facts=facts),))
     with pytest.raises(DeclinedError, match=r"no room for a word of 256 threads$"):
         proposals(smem_spilling.REWRITE, full)
-
-
-@pytest.mark.parametrize(
-    ("threads", "shared", "spilled", "is_likely"),
-    [
-        (64, 0, 16, True),
-        (64, 24576, 16, False),
-        (256, 0, 16, True),
-        (256, 12288, 16, True),
-        (256, 15360, 16, False),
-        (1024, 40960, 16, True),
-        (1024, 45056, 16, False),
-        (1024, 40960, 512, False),  # A word of many that are spilled is not worth it.
-    ],
-)
-def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
-    threads: int, shared: int, spilled: int, is_likely: bool
-) -> None:
-    text = "__global__ void k(float *o) {\n    use(o);\n}\n"
-    bounds = LaunchBounds(threads, 1)
-    given = target(text, "register-spill", used="use", name=None, bounds=bounds)
-    (hit,) = given.hits
-    figures = PtxasFacts(255, 16, 16, 16, None, shared, 0)
-    share = replace(hit.case.share, frame_bytes=spilled)
-    facts = changed(hit.facts, ptxas=figures)
-    hit = replace(hit, facts=facts, case=replace(hit.case, share=share))
-    of = smem_spilling.REWRITE.is_likely
-    assert of is not None
-    assert of(replace(given, hits=(hit,))) == is_likely
-    callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
-    calling = replace(hit, facts=changed(facts, callees=(callee,)))
-    assert not of(replace(given, hits=(calling,)))
 
 
 def test_facts_alone_name_no_kernel_elsewhere() -> None:
