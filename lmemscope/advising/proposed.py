@@ -14,7 +14,7 @@ from lmemscope.rewrites.base import Target
 from lmemscope.rules import advice_for
 from lmemscope.rules.indexing import can_be_unrolled
 
-_UNCOMPILED = "Not compiled: `lmemscope fix` says what comes of it."
+_UNCOMPILED = "Not compiled."
 
 
 def with_proposals(

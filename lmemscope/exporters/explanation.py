@@ -16,6 +16,7 @@ from lmemscope.exporters.figures_text import cut_name, disagreements, figures
 from lmemscope.exporters.template_findings import Gathered, costliest_first, gathered
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
+    Advice,
     Cause,
     Finding,
     FrameRange,
@@ -247,13 +248,11 @@ class Explainer:
         """What there is to do beside the proven fix, once for findings that share it."""
         lines: list[Part] = []
         beside = proven.beside(finding)
-        removes = finding.severity != "note" and not all(one.is_none for one in beside)
-        title = "What removes it:" if removes else "What to do:"
-        title = "Other ways:" if finding.fix is not None else title
+        title = "Other ways:" if finding.fix is not None else _title(finding, beside)
         advised = tuple(f"{one.text} {one.code}" for one in beside)
         first = self._advised.setdefault(advised, f"{finding.name} in {name}")
         if first != f"{finding.name} in {name}":
-            return self._wrapped(f"{title} Same as for {first}, above.", "   ")
+            return [*self._wrapped(f"{title} Same as for {first}, above.", "   ")]
         if beside:
             lines.append(f"   {title}")
         for advice in beside:
@@ -301,6 +300,14 @@ class Explainer:
 
     def _styled(self, part: Part, style: str) -> Shown:
         return styled(part, _COLORS[style], on=self._color)
+
+
+def _title(finding: Finding, advice: Sequence[Advice]) -> str:
+    """What a list of advice is: proposals that were not compiled may remove nothing."""
+    if any(one.applicability is not None for one in advice):
+        return "What may remove it (`lmemscope fix` compiles it and says):"
+    removes = finding.severity != "note" and not all(one.is_none for one in advice)
+    return "What removes it:" if removes else "What to do:"
 
 
 _INTERLEAVED = (

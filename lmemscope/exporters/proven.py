@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from itertools import groupby
 from typing import LiteralString
 
 from lmemscope.model import Advice, Figures, Finding, ProvenFix, Verified
@@ -87,18 +87,21 @@ def patch_lines(fix: ProvenFix) -> list[str]:
     return fix.patch.rstrip("\n").split("\n") if fix.patch else []
 
 
-_LONG = 8
-"""Lines of one addition that are shown; a class that the changes use has more."""
+_GUARD = re.compile(r"\+#if.*\bLMEM_\w+_DEFINED\)?")
+"""Begins a class that a rewrite adds; the first ``#endif`` ends it."""
 
 
 def short_patch(fix: ProvenFix) -> list[str]:
-    """The lines of its patch for a reader, long additions cut."""
+    """The lines of its patch for a reader: of the classes that it adds their number of lines."""
     shown: list[str] = []
-    for is_added, run in groupby(patch_lines(fix), lambda line: line.startswith("+")):
-        lines = list(run)
-        if is_added and len(lines) > _LONG:
-            lines = [lines[0], f"+// {len(lines) - 1} more lines"]
-        shown += lines
+    inside = 0
+    for line in patch_lines(fix):
+        if inside or _GUARD.fullmatch(line):
+            inside += 1
+            if line != "+#endif":
+                continue
+            line, inside = f"+// {inside} lines of a class", 0
+        shown.append(line)
     return shown
 
 

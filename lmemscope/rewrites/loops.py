@@ -175,26 +175,6 @@ def check_hidden(target: Target) -> None:
             raise DeclinedError(f"the loop on line {line} is not read completely")
 
 
-def are_all_within(target: Target, loops: Iterable[Node]) -> bool:
-    """Whether every access in a loop is in one of some loops, unless its index is written out.
-
-    What a function indexes in a loop of its own stays as it is.
-    """
-    name = (target.name or "").rpartition(".")[2].encode()
-    constant = re.compile(rb"(?<!\w)" + re.escape(name) + rb"\s?\[\s?\d+\s?\]")
-    rows = [range(one.start_point.row + 1, one.end_point.row + 2) for one in loops]
-    text = target.syntax.data.splitlines()
-    for hit in target.hits:
-        for access in hit.case.accesses:
-            lines = [one.location.line for one in access.chain if is_here(target, one.location)]
-            is_within = any(line in own for line in lines for own in rows)
-            if is_within or not lines or not access.loop_depth:
-                continue
-            if not any(constant.search(text[line - 1]) for line in lines if line <= len(text)):
-                return False
-    return True
-
-
 def surrounding_loops(target: Target, loops: Iterable[Node]) -> tuple[Node, ...]:
     """The loops, and the others around uses of the variable that run a constant number of times."""
     found = list(loops)

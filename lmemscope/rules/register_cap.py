@@ -90,11 +90,6 @@ def register_limit(facts: KernelFacts) -> int:
     return cap or HARDWARE_CAP
 
 
-def spare_registers(facts: KernelFacts) -> int:
-    """Registers per thread that a kernel could have and does not use."""
-    return register_limit(facts) - (facts.registers or 0)
-
-
 def cap_of(facts: KernelFacts) -> Cap:
     """What limits a kernel's registers; what leaves more than the kernel uses does not."""
     cap = facts.cubin.max_registers if facts.cubin is not None else None

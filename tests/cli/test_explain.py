@@ -54,16 +54,26 @@ def test_an_explanation_tells_the_whole_story() -> None:
         "Stack frame, 256 bytes",
         "lane 0",
         "error LM201 dynamic-index",
-        "What removes it:",
+        "Proven fix:",
+        "frame 256 → 0",
     ]
     positions = [text.index(part) for part in order]
     assert positions == sorted(positions)
     assert "unsigned bins[64] = {};" in text
     assert "__shared__ unsigned bins_lmem[64][128];" in text
-    assert "Not compiled." in text
-    assert "histogram_shared" not in text
-    said = [line for line in text.splitlines() if not line.lstrip().startswith(("+ ", "- "))]
+    assert "lines of a class" in text, "the patch is shown without what it brings along"
+    assert "Not compiled" not in text
+    assert "histogram_shared" not in text.partition("Proven fix:")[0]
+    said = [line for line in text.splitlines() if not line.startswith("       ")]
     assert max(map(len, said)) <= 110
+
+
+@pytest.mark.toolchain
+def test_rewrites_are_left_out_where_they_are_not_wanted() -> None:
+    text = run_program("explain", "kernels/histogram.cu", "--no-fix").out
+    assert "Proven fix" not in text
+    assert "What may remove it" in text
+    assert "Not compiled." in text
 
 
 @pytest.mark.toolchain

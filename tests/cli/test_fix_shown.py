@@ -99,6 +99,43 @@ def test_each_unit_is_analysed_once(rings: Path) -> None:
     assert [unit.others for unit in report.units] == [("ring<24>",)]
 
 
+class Never(Here):
+    """Does the analysis, and never ends a trial."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        if fn is worker.analyse_unit:
+            return super().submit(fn, *args, **kwargs)
+        return Future()
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("seconds", [0.0, 0.2])
+def test_trials_that_nobody_asked_for_end_in_time(
+    rings: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr("lmemscope.fixing.gathered.SECONDS", seconds)
+    fixes = Fixes(tries=False, saved=None, block=None, is_soon=True)
+    with Never() as executor:
+        session = Session(from_flags({"arch": ("sm_90",)}).settings, executor)
+        report, notes = gathered_with_fixes(["ring.cu"], session, fixes)
+    assert any("0 of" in one and "`lmemscope fix`" in one for one in notes)
+    findings = [one for unit in report.units for own in unit.kernels for one in own.findings]
+    assert findings
+    for one in findings:
+        assert one.fix is None
+        assert one.advice[-1].is_none, "it says that there is more to try"
+        assert any(advice.applicability is not None for advice in one.advice)
+
+
+@pytest.mark.toolchain
+def test_of_a_directory_nothing_is_tried_that_nobody_asked_for(rings: Path) -> None:
+    fixes = Fixes(tries=False, saved=None, block=None, is_soon=True)
+    with Counting() as executor:
+        session = Session(from_flags({"arch": ("sm_90",)}).settings, executor)
+        gathered_with_fixes(["."], session, fixes)
+    assert set(executor.asked) == {worker.analyse_unit}
+
+
 @pytest.mark.toolchain
 def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     told: list[tuple[int, int, str]] = []
@@ -499,6 +536,6 @@ def test_a_block_is_asked_for_with_the_rewrites_that_need_it(tmp_path: Path) -> 
     asked = ("explain", "k.cu", "--arch", "sm_90", "--block", "96")
     done = run_program(*asked, "--fix", cwd=tmp_path)
     assert "for each of 96 threads" in done.out
-    alone = run_program(*asked, cwd=tmp_path)
+    alone = run_program(*asked, "--no-fix", cwd=tmp_path)
     assert alone.code == 2
     assert "ask for them with --fix" in alone.err
