@@ -50,11 +50,9 @@ def _proposed(target: Target, files: Files) -> tuple[tuple[Advice, ...], Mapping
     # Where an index counts no loop of constant length, unrolling alone leaves it.
     is_counted = all(can_be_unrolled(hit.case) for hit in target.hits)
     ordered = sorted(made, key=lambda one: one.rewrite == "unroll" and not is_counted)
-    # What rewrites look for says nothing of an object that has none of it.
-    general = {one.nothing for one in REWRITES}
     every = [one.name for one in REWRITES if target.cause in one.causes]
     telling = sorted(
-        (one for one in declined if one.reason not in general),
+        (one for one in declined if not one.is_absent),
         key=lambda one: (not one.is_ruled_out, FOR_ANY_ARRAY.isdisjoint(one.rewrites)),
     )
     reasons = {name: one.reason for one in telling for name in one.rewrites or every}

@@ -294,4 +294,5 @@ def declined_rewrites(one: Untried) -> Iterator[DeclinedRewrite]:
                 name,
                 why.reason,
                 why.line if why.line is not None else own.line if own is not None else None,
+                why.is_absent,
             )

@@ -129,9 +129,8 @@ class _Merged:
             yield _without_kernels(self._unit.name, "", gaps=(gap,))
         for arch in self._archs:
             if self._held and arch not in self._held:
-                gap = Gap(
-                    "kernels", f"it holds no code for {arch}, but for {self._others()}", "evidence"
-                )
+                said = f"it holds no code for {arch}, but for {self._others()}{self._made_of(arch)}"
+                gap = Gap("kernels", said, "evidence")
                 yield _without_kernels(self._unit.name, arch, gaps=(gap,))
         for (path, arch), found in self._found.items():
             yield UnitReport(
@@ -154,6 +153,13 @@ class _Merged:
         names = [f"{path} ({form})" for path, form in self._unread.items()]
         said = f"members that are not read: {listed(names, _NAMED)}"
         return Gap("unread", f"{said}{instead(self._unread.values())}", "note")
+
+    def _made_of(self, arch: str) -> str:
+        """How to compile its PTX for an architecture, if some of it is not of a newer one."""
+        from lmemscope.analysis.ranking import arch_order
+
+        fits = any(sm <= arch_order(arch)[0] for sms in self._ptx.values() for sm in sms)
+        return f"; --compile-ptx {arch} compiles its PTX" if fits else ""
 
     def _others(self) -> str:
         # Imported late: most binaries have code for the requested architecture.

@@ -74,8 +74,9 @@ def command(
     """Try rewrites that remove local memory, and show what each of them does.
 
     Each rewrite is compiled like the original, and all kernels of the file are compared: one that
-    does not compile, spills more or harms another kernel is not offered. A safe rewrite cannot
-    change results; --unsafe also offers the others, each with the promise that it needs.
+    does not compile, spills more or harms another kernel is not offered. A safe rewrite changes no
+    result but by rounding, where that is said; --unsafe also offers the others, each with the
+    promise that it needs.
 
     \b
     Examples:

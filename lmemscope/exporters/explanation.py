@@ -114,8 +114,9 @@ class Explainer:
         """The lines to look at first, each with its own file."""
         quoted, lines = layout.quoted(unit), list[Part]()
         places: dict[SourceLocation, list[str]] = defaultdict(list)
-        for finding in costliest_first(kernel):
-            if finding.location is not None and traits_of(finding.cause).costly:
+        ordered = costliest_first(kernel)
+        for finding in [one for one in ordered if traits_of(one.cause).costly] or ordered:
+            if finding.location is not None:
                 what = f"{finding.name} of {finding.object}" if finding.object else finding.name
                 places[finding.location].append(what)
         for place, causes in list(places.items())[:_CULPRITS]:
@@ -249,9 +250,9 @@ class Explainer:
         lines: list[Part] = []
         beside = proven.beside(finding)
         title = "Other ways:" if finding.fix is not None else _title(finding, beside)
-        advised = tuple(f"{one.text} {one.code}" for one in beside)
-        first = self._advised.setdefault(advised, f"{finding.name} in {name}")
-        if first != f"{finding.name} in {name}":
+        own = f"{finding.name} in {name}"
+        first = self._advised.setdefault(tuple(f"{one.text} {one.code}" for one in beside), own)
+        if first != own:
             return [*self._wrapped(f"{title} Same as for {first}, above.", "   ")]
         if beside:
             lines.append(f"   {title}")

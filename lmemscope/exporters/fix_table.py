@@ -149,12 +149,17 @@ def _block(trials: Sequence[Trial], columns: int) -> Iterator[Shown]:
 def _declined(group: _Group, declined: Sequence[DeclinedRewrite], columns: int) -> Iterator[Shown]:
     """If nothing is offered, why the cause's other rewrites propose nothing."""
     first = group.trials[0]
+    own = [one for one in declined if _finding(one) == _finding(first)]
     reasons: dict[str, list[str]] = {}
-    for one in declined:
-        if _finding(one) == _finding(first):
+    for one in own:
+        if not one.is_absent:
             reasons.setdefault(one.reason, []).append(one.rewrite)
     for reason, names in reasons.items():
         yield from wrapped(f"Not tried: {', '.join(names)}: {reason}.", columns, "  ", "    ")
+    absent = [one.rewrite for one in own if one.is_absent]
+    if absent:
+        said = f"Nothing here for: {', '.join(absent)} (docs/rewrites.md)."
+        yield from wrapped(said, columns, "  ", "    ")
 
 
 def _finding(one: Trial | DeclinedRewrite) -> tuple[object, ...]:

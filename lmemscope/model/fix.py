@@ -292,12 +292,15 @@ class Declined(Struct, frozen=True):
         is_ruled_out: whether a hardware limit or toolchain rule forbids it in any implementation.
             Otherwise it is only a limitation of the rewrites.
         line: in the target's file, if the reason refers to one.
+        is_absent: whether the text has nothing of what the rewrites look for, so that nothing is in
+            their way.
     """
 
     reason: str
     rewrites: tuple[str, ...] = ()
     is_ruled_out: bool = False
     line: int | None = None
+    is_absent: bool = False
 
 
 class Untried(Struct, frozen=True):
@@ -330,6 +333,7 @@ class DeclinedRewrite(Struct, frozen=True):
         reason: why not, as the end of a sentence.
         line: the line the reason refers to, else that of the declaration or the finding; None if
             unknown.
+        is_absent: as of `Declined`.
     """
 
     input: str
@@ -342,6 +346,7 @@ class DeclinedRewrite(Struct, frozen=True):
     rewrite: str
     reason: str
     line: int | None
+    is_absent: bool = False
 
 
 class Chosen(Struct, frozen=True):

@@ -110,10 +110,9 @@ def proposals(
         for reason in declined:
             reasons.setdefault(reason, []).append(rewrite.name)
     # What is in a rewrite's way says more than what it looks for.
-    general = {one.nothing for one in REWRITES}
     return tuple(found), tuple(
         replace(why, rewrites=tuple(names))
-        for why, names in sorted(reasons.items(), key=lambda item: item[0].reason in general)
+        for why, names in sorted(reasons.items(), key=lambda item: item[0].is_absent)
     )
 
 
@@ -174,4 +173,4 @@ def _proposed(
     except DeclinedError as declined:
         # Why a second variant is none is nothing to say of the first.
         return found, [] if found else [declined_by(declined)]
-    return found, [] if found else [Declined(rewrite.nothing)]
+    return found, [] if found else [Declined(rewrite.nothing, is_absent=True)]
