@@ -77,13 +77,15 @@ def test_rewrites_are_left_out_where_they_are_not_wanted() -> None:
 
 
 @pytest.mark.toolchain
-def test_the_excerpt_in_the_readme_is_the_programs_own() -> None:
-    readme = (ROOT / "README.md").read_text()
-    excerpt = readme.partition("lmemscope explain kernels/histogram.cu\n```\n")[2].split("```")[1]
-    shown = run_program("explain", "kernels/histogram.cu", "--arch", "sm_90").out.splitlines()
-    left = iter(shown)
-    assert "dynamically indexed by" in excerpt
-    for line in excerpt.strip().splitlines():
+@pytest.mark.parametrize("command", ["explain", "fix"])
+def test_the_excerpts_in_the_readme_are_the_programs_own(command: str) -> None:
+    asked = f"{command} kernels/histogram.cu --block 128"
+    _, found, rest = (ROOT / "README.md").read_text().partition(f"lmemscope {asked}\n```\n")
+    assert found
+    excerpt = rest.split("```")[1]
+    left = iter(run_program(*asked.split(), "--arch", "sm_90").out.splitlines())
+    assert "removed" in excerpt or "Proven fix" in excerpt
+    for line in excerpt.strip("\n").splitlines():
         assert line in left, line
 
 
