@@ -55,7 +55,11 @@ def _proposed(target: Target, files: Files) -> tuple[tuple[Advice, ...], Mapping
         (one for one in declined if not one.is_absent),
         key=lambda one: (not one.is_ruled_out, FOR_ANY_ARRAY.isdisjoint(one.rewrites)),
     )
-    reasons = {name: one.reason for one in telling for name in one.rewrites or every}
+    reasons = {
+        name: one.reason
+        for one in telling
+        for name in sorted(one.rewrites or every, key=lambda name: name not in FOR_ANY_ARRAY)
+    }
     return tuple(_advice(one, files, target.path) for one in ordered), reasons
 
 

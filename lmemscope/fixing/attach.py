@@ -133,7 +133,9 @@ def _tried(
         advice = (one for one in advice if one.verified is not None)
     kept = tuple(advice)
     if fix is None and not any(one.verified is not None for one in kept):
-        kept = (*kept, *_in_vain(trials), *ended)
+        words = (one for one in kept if one.applicability is None)
+        uncompiled = (one for one in kept if one.applicability is not None)
+        kept = (*words, *_in_vain(trials), *uncompiled, *ended)
     elif (reason := leave_reason(trials)) is not None:
         kept = (Advice(f"Leave it as it is: {reason}.", is_none=True), *kept)
     return replace(finding, advice=kept, fix=fix)
