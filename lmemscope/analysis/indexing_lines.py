@@ -27,13 +27,17 @@ def indexing_line(
         sources: the user's files.
         is_store: direction of the access.
     """
+    is_called_there = False
     for frame in chain:
         place = frame.location
+        if frame.function is not None and _ACCESSOR.search(short_name(demangle(frame.function))):
+            is_called_there |= place == caller
+            continue
+        if is_called_there:
+            return place
         if place == caller:
             return None
         if place.line <= 0 or not is_changed_with(place, caller):
-            continue
-        if frame.function is not None and _ACCESSOR.search(short_name(demangle(frame.function))):
             continue
         statement = statement_at(partial(sources.line, place.file), place.line)
         for one in statement.subscripts:

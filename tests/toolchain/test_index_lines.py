@@ -111,3 +111,28 @@ def test_what_chooses_a_pointer_is_not_what_indexes(
     assert alone.index is not None
     assert alone.index.chosen_by == ()
     assert chosen_by <= names(alone.index.sources)
+
+
+VIEW = """struct View {
+  float *data;
+  __device__ float operator()(int i, int j) const { return data[i * 8 + j]; }
+};
+__global__ void k(const float *in, float *out, const int *at, int n) {
+  float a[48];
+  for (int i = 0; i < 48; ++i) a[i] = in[i + threadIdx.x];
+  const View view{a};
+  float s = 0;
+  for (int r = 0; r < n; ++r) s += view(at[r] % 6, 3);
+  out[threadIdx.x] = s;
+}
+"""
+
+
+def test_the_caller_of_an_operator_that_subscripts_has_the_index(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(VIEW)
+    (kernel,) = scan(source).units[0].kernels
+    (finding,) = kernel.findings
+    assert (finding.object, finding.cause) == ("a", "dynamic-index")
+    assert finding.location is not None
+    assert "view(at[r]" in VIEW.splitlines()[finding.location.line - 1]
