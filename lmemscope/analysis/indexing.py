@@ -10,7 +10,7 @@ from lmemscope.analysis.causes import accesses_of_callees
 from lmemscope.analysis.counted import Turns, counted, in_turn, running, words
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.indexed import Indexed
-from lmemscope.analysis.indexing_lines import indexing_line, is_changed_with
+from lmemscope.analysis.indexing_lines import call_of_accessor, indexing_line, is_changed_with
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.layout import dimensions_to_pointers
 from lmemscope.analysis.loop_lines import loop_line
@@ -238,7 +238,11 @@ class IndexReader:
                 inner = indexing_line(chain, caller, self._sources, is_store=access.is_store)
                 place = inner or place
             is_inside = place is not None and caller is not None and place.file != caller.file
-            yield Indexed(objects, access, place, expressions, caller if is_inside else None)
+            call = caller if is_inside else None
+            if place is not None and called is None:
+                chain = self._lines.of_instruction(instruction)
+                call = call_of_accessor(chain, place) or call
+            yield Indexed(objects, access, place, expressions, call)
 
     def _written(
         self,

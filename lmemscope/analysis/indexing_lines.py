@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import pairwise
 
 from lmemscope.analysis.lines import Chain
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.statements import statement_at
-from lmemscope.model import SourceLocation, SourceText, is_foreign, is_library
+from lmemscope.model import InlineFrame, SourceLocation, SourceText, is_foreign, is_library
 
 _ACCESSOR = re.compile(r"operator\s*(?:\[|\()")
 
@@ -30,7 +31,7 @@ def indexing_line(
     is_called_there = False
     for frame in chain:
         place = frame.location
-        if frame.function is not None and _ACCESSOR.search(short_name(demangle(frame.function))):
+        if _is_accessor(frame):
             is_called_there |= place == caller
             continue
         if is_called_there:
@@ -45,6 +46,25 @@ def indexing_line(
             if one.line == place.line and moves and not one.is_constant:
                 return place
     return None
+
+
+def call_of_accessor(chain: Chain, place: SourceLocation) -> SourceLocation | None:
+    """The line that calls an operator which is written as a subscript; None of what is none.
+
+    Args:
+        chain: of an access, innermost frame first.
+        place: one of its lines.
+    """
+    for frame, caller in pairwise(chain):
+        if frame.location == place and _is_accessor(frame):
+            return caller.location
+    return None
+
+
+def _is_accessor(frame: InlineFrame) -> bool:
+    return frame.function is not None and bool(
+        _ACCESSOR.search(short_name(demangle(frame.function)))
+    )
 
 
 def is_changed_with(inside: SourceLocation, caller: SourceLocation) -> bool:

@@ -128,11 +128,15 @@ __global__ void k(const float *in, float *out, const int *at, int n) {
 """
 
 
-def test_the_caller_of_an_operator_that_subscripts_has_the_index(tmp_path: Path) -> None:
+def test_the_call_of_an_operator_that_subscripts_is_named(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text(VIEW)
     (kernel,) = scan(source).units[0].kernels
     (finding,) = kernel.findings
     assert (finding.object, finding.cause) == ("a", "dynamic-index")
-    assert finding.location is not None
-    assert "view(at[r]" in VIEW.splitlines()[finding.location.line - 1]
+    assert finding.index is not None
+    assert (finding.index.expression, finding.location) == ("i * 8 + j", finding.index.location)
+    call = finding.index.called_from
+    assert call is not None
+    assert "view(at[r]" in VIEW.splitlines()[call.line - 1]
+    assert call in finding.related
