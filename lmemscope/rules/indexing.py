@@ -24,6 +24,7 @@ from lmemscope.rules.register_cap import register_limit
 from lmemscope.rules.scopes import declarations_of
 
 _FEW_SITES = 8
+_NAMED = 5
 NO_REASONS: Mapping[str, str] = {}
 """No rewrite was asked."""
 REGISTER_FILE = 1020
@@ -60,13 +61,22 @@ def index_clause(case: Case) -> str:
 def _listed_sources(sources: Sequence[IndexSource]) -> str:
     named = [one for one in sources if one.kind != "other" or one.name]
     memory = [one.name for one in named if one.kind == "memory"]
+    # What is loaded through a pointer depends on the pointer.
+    named = [one for one in named if one.kind != "parameter" or one.name not in memory]
     loaded = list(dict.fromkeys(_quoted(name) for name in memory if name))
     loaded += ["other memory"] if None in memory else []
     if len(loaded) < 2:
         return listed(list(dict.fromkeys(map(_source, named))))
     # Last, where a list within the list is read as one.
     made = list(dict.fromkeys(_source(one) for one in named if one.kind != "memory"))
-    return listed([*made, f"values loaded from {listed(loaded)}"])
+    return listed([*_few(made), f"values loaded from {listed(_few(loaded))}"])
+
+
+def _few(names: list[str]) -> list[str]:
+    """Names as a sentence takes them; the last of many as their number."""
+    if len(names) <= _NAMED:
+        return names
+    return [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
 
 
 def left_alone(case: Case) -> tuple[Advice, ...]:

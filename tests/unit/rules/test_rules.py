@@ -147,6 +147,15 @@ def test_what_an_index_is_loaded_from_is_one_list() -> None:
     assert "the parameter `n` and values loaded from `x`, `y` and other memory" in message
 
 
+def test_what_an_index_is_made_of_is_said_once_and_of_many_some() -> None:
+    pointers = [IndexSource("parameter", name, None) for name in "xyabcdef"]
+    loaded = [IndexSource("memory", name, 0) for name in "xy"]
+    index = IndexFacts("x[i]", (*loaded, *pointers), "uniform", None)
+    message = only(find(kernel("dynamic-index", index=index))).message
+    assert "the parameter `x`" not in message
+    assert "the parameter `d`, 2 more and values loaded from `x` and `y`" in message
+
+
 @pytest.mark.parametrize("cause", ["callee-save", "call-frame"])
 def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
     entry, body = SourceLocation("a.cu", 3), SourceLocation("a.cu", 9)
