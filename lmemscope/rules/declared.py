@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass
 
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.base import Case
 from lmemscope.rules.remembered import Remembered
 
-_ARRAY = re.compile(r"(?P<element>[^\[\]]*?)(?<!\s)\s*(?P<extents>(?:\[\d+\])+)")
 _QUALIFIERS = re.compile(r"\b(?:const|constexpr|static|volatile|register|__restrict__)\b")
 _SIZES = {
     **dict.fromkeys(("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"), 1),
@@ -26,7 +22,6 @@ _SIZES = {
     **dict.fromkeys(("float4", "int4", "uint4", "double2", "longlong2", "ulonglong2"), 16),
 }
 """Sizes of built-in and vector types, as nvcc on 64-bit Linux has them."""
-_PADDING = 16
 
 NO_TYPES = frozenset("return else case goto throw new delete".split())
 """Words that stand before a name where a type may, and declare nothing."""
@@ -35,42 +30,6 @@ NO_TYPES = frozenset("return else case goto throw new delete".split())
 def bytes_of(kind: str) -> int | None:
     """Bytes of a built-in or vector type, qualified or not; None for any other."""
     return _SIZES.get(_plain(kind))
-
-
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """A variable as the compiler declares it.
-
-    Attributes:
-        name: without the structures that it is a member of.
-        element: its element's type.
-        extents: the numbers of elements, outermost first; empty of what is no array.
-        element_bytes: None where not known.
-    """
-
-    name: str
-    element: str
-    extents: tuple[int, ...]
-    element_bytes: int | None
-
-
-def declaration_of(case: Case) -> Declaration | None:
-    """How the object of a case is declared; None where its name or type is not known for sure."""
-    found = case.object
-    if found is None or found.name is None or found.type is None or found.confidence == "possible":
-        return None
-    array = _ARRAY.fullmatch(found.type)
-    if array is None and "[" in found.type:
-        return None
-    element = _plain(array["element"] if array is not None else found.type)
-    extents = _numbers(array["extents"]) if array is not None else ()
-    size = found.type_size if found.type_size is not None else found.size
-    return Declaration(
-        name=found.name.rpartition(".")[2].rpartition("->")[2],
-        element=element,
-        extents=extents,
-        element_bytes=_SIZES.get(element) or _share(size, math.prod(extents)),
-    )
 
 
 _BLOCK_LINES = 2000
@@ -104,14 +63,3 @@ def _rest_of_block(sources: SourceText, declared: SourceLocation, name: str) -> 
 
 def _plain(element: str) -> str:
     return " ".join(_QUALIFIERS.sub(" ", element).split())
-
-
-def _numbers(extents: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", extents))
-
-
-def _share(size: int, elements: int) -> int | None:
-    """Bytes of one element, where padding behind the last one cannot make it another number."""
-    if size % elements == 0 or elements >= _PADDING:
-        return size // elements or None
-    return None

@@ -26,14 +26,11 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.components import of_components
 from lmemscope.rules.indexing import (
     index_clause,
     left_alone,
     unnamed,
-    with_tables,
 )
-from lmemscope.rules.own_element import own_element
 
 
 def severity(case: Case) -> Severity:
@@ -47,9 +44,8 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """One element if no more are used; else what makes its indices constants."""
-    found = own_element(case) or left_alone(case)
-    return found or with_tables(case, of_components(case) or unnamed(case))
+    """To leave it if it costs little; what to look at where no name says it."""
+    return left_alone(case) or unnamed(case)
 
 
 RULE = Rule("LM201", "dynamic-index", severity, certain, message, advice, __name__)

@@ -73,18 +73,6 @@ def function_head(sources: SourceText, place: SourceLocation) -> Head | None:
     return found
 
 
-def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int, str]]:
-    """The lines of a function that begins on a line, numbered, up to its closing brace."""
-    depth, opened = 0, False
-    for number in range(place.line, min(place.line + _REACH, len(sources.lines(place.file)) + 1)):
-        text, code = sources.line(place.file, number), sources.code_line(place.file, number)
-        yield number, text
-        depth += code.count("{") - code.count("}")
-        opened = opened or "{" in code
-        if (opened and depth <= 0) or (not opened and text.rstrip().endswith(";")):
-            return
-
-
 def is_in_loop(text: str, at: int) -> bool:
     """Whether a statement of a function's text is in a loop that the text has."""
     if _LOOP.search(text, max(text.rfind(sign, 0, at) for sign in ";{}") + 1, at) is not None:

@@ -13,11 +13,9 @@ from lmemscope.model import (
     Cause,
     IndexSource,
     LocalAccess,
-    LocalObject,
     is_foreign,
     traits_of,
 )
-from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, by_cost
 from lmemscope.rules.chosen_pointers import chosen_advice
 from lmemscope.rules.register_cap import register_limit
@@ -91,43 +89,6 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
             f"Leave {case.name} in local memory: a few uniform accesses outside loops cost little."
         ),
     )
-
-
-def with_tables(case: Case, found: tuple[Advice, ...]) -> tuple[Advice, ...]:
-    """Advice after that on the tables that an index is loaded from, if it is made of nothing else.
-
-    A table that only counters of constant loops index is in registers once these are unrolled, and
-    if it holds constants, so is what they index.
-    """
-    own, index = case.object, case.index
-    if own is None or index is None or not _fits(case):
-        return found
-    loaded = [one.name for one in index.all_sources if one.kind == "memory"]
-    named = [one for one in case.facts.objects if one.function == own.function]
-    tables = [one for one in named if one.name in loaded and _is_unrollable(one)]
-    if not loaded or len(loaded) < len(index.all_sources):
-        return found
-    if sorted(one.name or "" for one in tables) != sorted(one or "" for one in loaded):
-        return found
-    loops = sorted({one.index.loop for one in tables if one.index and one.index.loop})
-    where = listed([case.line(one) for one in loops])
-    names = listed([f"`{table.name}`" for table in tables])
-    which = "the loop that indexes" if len(loops) == 1 else "the loops that index"
-    text = (
-        f"Unroll {which} {names} ({where}): where {names} hold{'s' * (len(tables) == 1)} "
-        "constants, the index that is loaded there is then a constant, too."
-    )
-    return (Advice(text), *found)
-
-
-def _is_unrollable(table: LocalObject) -> bool:
-    """Whether an object is in memory only for a loop of constant length that may be written out."""
-    index = table.index
-    if table.cause != "rolled-loop" or table.also or index is None or index.loop is None:
-        return False
-    if table.confidence in (None, "possible") or is_foreign(index.loop.file):
-        return False
-    return (index.written_out or 0) <= _MOST_WRITTEN_OUT
 
 
 def _fits(case: Case) -> bool:
@@ -272,17 +233,12 @@ def _is_counted(case: Case) -> bool:
 def unnamed(case: Case) -> tuple[Advice, ...]:
     """What removes an indexed object whose name is not known for sure, whatever it is called."""
     found = case.object
-    others = namesakes(case)
-    if found is None or (found.name is not None and found.confidence != "possible" and not others):
+    if found is None or (found.name is not None and found.confidence != "possible"):
         return ()
     place = case.location
     where = f" at {case.line(place)}" if place is not None else ""
     sources = case.index.all_sources if case.index is not None else ()
     why = f"The variable's name is {'unknown' if found.name is None else 'uncertain'}"
-    if others and found.declared is not None:
-        places = sorted({found.declared, *others})
-        lines = listed([str(one.line) for one in places])
-        why = f"Several variables share that name and stack slot (lines {lines})"
     if sources and all(source.kind == "loop-counter" for source in sources):
         less = ", and not all of it is live at once" if found.size > REGISTER_FILE else ""
         way = (

@@ -243,33 +243,6 @@ def test_counters_alone_may_take_a_large_array_apart() -> None:
     assert "too large" not in by_counters
 
 
-@pytest.mark.parametrize(
-    ("uses", "is_one"),
-    [
-        ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  y = table[tid] + 1;", True),
-        ("table[threadIdx.x] = x[0];\n  y = table[threadIdx.x];", True),
-        ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  y = table[tid + 1];", False),
-        ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  f(table);", False),
-        ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  tid += 3;\n  y = table[tid];", False),
-        ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  ++tid;\n  y = table[tid];", False),
-        ("int tid = threadIdx.x & 7;\n  table[tid] = x[0];\n  y = table[tid];", False),
-        ("int tid = threadIdx.x;\n  table[tid] = 1;\n  change(&tid);\n  y = table[tid];", False),
-        ("int tid = threadIdx.x;\n  { int tid(3);\n  table[tid] = x[0]; }", False),
-    ],
-)
-def test_an_array_of_which_each_thread_has_one_element_is_a_variable(
-    uses: str, is_one: bool
-) -> None:
-    written = "threadIdx.x" if "[threadIdx.x]" in uses else "tid"
-    source = IndexSource("thread-id", "threadIdx.x")
-    facts = array("float[512]", 2048, index=indexed(source, expression=written))
-    facts = replace(facts, location=SourceLocation("a.cu", 1))
-    text = said(facts, f"void kernel(float* x) {{\n\n  float table[512];\n  {uses}\n}}\n")
-    assert ("Replace `table` with a single variable of `float`" in text) == is_one
-    other = indexed(source, IndexSource("thread-id", "threadIdx.y"), expression=written)
-    assert "single variable" not in said(array("float[512]", 2048, index=other), uses)
-
-
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
     facts = array("float[20]", 80, name=None, type=None)
     assert said(facts) == (

@@ -149,30 +149,6 @@ COUNTED = IndexFacts(
 """An index of a table that a loop on line 5 counts in."""
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_advised"),
-    [
-        ({}, True),
-        ({"name": "y"}, False),
-        ({"function": "other"}, False),
-        ({"cause": "dynamic-index"}, False),
-        ({"also": ("address-taken",)}, False),
-        ({"confidence": "possible"}, False),
-        ({"index": replace(COUNTED, written_out=1_000_000)}, False),
-    ],
-)
-def test_a_loop_over_the_table_that_an_index_is_loaded_from_is_unrolled(
-    changes: dict[str, object], is_advised: bool
-) -> None:
-    """With constants in the table the index is one, too, once the table's loop is written out."""
-    made = {"cause": "rolled-loop", "name": "x", "offset": 80, "index": COUNTED, **changes}
-    facts = array()
-    facts = replace(facts, objects=(*facts.objects, local_object(**made)))  # type: ignore[arg-type]
-    advice = only(facts).advice
-    assert any("line 5" in one.text for one in advice) is is_advised
-    assert is_advised or any(one.is_none for one in advice)
-
-
 def test_the_tables_loop_does_not_help_what_has_another_index_or_is_too_large() -> None:
     table = local_object("rolled-loop", name="x", offset=80, index=COUNTED)
     loaded = IndexFacts("x[i]", (LOADED, IndexSource("parameter", "n", 1)), "uniform", None)
