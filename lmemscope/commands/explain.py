@@ -52,8 +52,8 @@ def command(
     """Explain a kernel's local memory: lines, frame, causes, evidence, and what removes it.
 
     KERNEL is a name or a quoted glob. Without it, the costliest kernels are explained and the
-    others listed. Instances of a template are explained together. Of a source, the rewrites of
-    `lmemscope fix` are compiled, so that what removes it is proven.
+    others listed. Instances of a template are explained together. For a source, or a KERNEL of few
+    sources, the rewrites of `lmemscope fix` are compiled, so that what removes it is proven.
 
     \b
     Examples:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from lmemscope.app.gathered import gathered, limited
+from lmemscope.app.execute import run_whole
+from lmemscope.app.gathered import gathered, gathered_analysed, limited
 from lmemscope.app.session import Session
+from lmemscope.app.worker import analyse_unit
 from lmemscope.discover.locate import is_saved
-from lmemscope.errors import UsageError
-from lmemscope.model import Report
+from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.model import Report, Unit, UnitReport, Wanted
 
 SECONDS = 15.0
 """Time for rewrites of whoever did not ask for them: some twenty trials of an ordinary file."""
 _SOURCES = (".cu", ".cuh", ".py")
+_FEW = 2
+"""Units of a project that are compiled for rewrites that nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def gathered_with_fixes(
     """
     if fixes.saved is not None:
         return _with_saved(paths, session, fixes.saved)
-    if fixes.is_soon and all(one.endswith(_SOURCES) and os.path.isfile(one) for one in paths):
+    if fixes.is_soon:
         return _with_soon(paths, session, fixes)
     if not fixes.tries:
         return gathered(paths, session), ()
@@ -96,16 +102,26 @@ def gathered_with_fixes(
 def _with_soon(
     paths: Sequence[str], session: Session, fixes: Fixes
 ) -> tuple[Report, tuple[str, ...]]:
-    """The report with what rewrites achieve that can be tried soon."""
-    from lmemscope.app.execute import run_whole
+    """The report with what rewrites achieve that can be tried soon.
+
+    That is for sources, and for kernels that are named of a project with few that have them.
+    """
     from lmemscope.fixing.attach import with_fixes
     from lmemscope.fixing.run import Asked, CutError, LateError, try_rewrites
 
-    kernels = session.settings.kernels
-    report, analysed = run_whole(paths, session, objects=True)
-    # What the user's build compiled is no measure of what is compiled here.
-    here = [one for one in analysed if one[1].built is None or one[1].built.state != "current"]
-    asked = Asked(kernels, block=fixes.block, seconds=SECONDS)
+    kernels, until = session.settings.kernels, time.monotonic() + SECONDS
+    if all(_is_source(one) for one in paths):
+        report, analysed = run_whole(paths, session, objects=True)
+        until = time.monotonic() + SECONDS
+        is_whole = True
+    else:
+        report, analysed = gathered_analysed(paths, session)
+        is_whole = False
+    own = [(unit, made) for unit, made in analysed if made.kernels and _is_source(unit.path)]
+    if not is_whole and not (kernels and 0 < len(own) <= _FEW):
+        return report, ()
+    here = [*_compiled(own, session, until, is_whole=is_whole)]
+    asked = Asked(kernels, block=fixes.block, seconds=max(0.0, until - time.monotonic()))
     try:
         found = try_rewrites(
             report, here, session.workers, asked, session.settings.cache, session.progress
@@ -118,6 +134,38 @@ def _with_soon(
         cut.report = _limited(with_fixes(report, cut.fixes, is_cut=True), kernels)
         raise
     return _limited(with_fixes(report, found), kernels), ()
+
+
+def _is_source(path: str) -> bool:
+    return path.endswith(_SOURCES) and os.path.isfile(path)
+
+
+def _compiled(
+    analysed: Iterable[tuple[Unit, UnitReport]], session: Session, until: float, *, is_whole: bool
+) -> Iterator[tuple[Unit, UnitReport]]:
+    """Units as they are compiled here, with all kernels and their work.
+
+    What a build has compiled is no measure of what is compiled here.
+
+    Args:
+        analysed: the units.
+        session: where they are analysed.
+        until: when those that have not ended are left out.
+        is_whole: whether all that were compiled here have all kernels already.
+    """
+    wanted = Wanted(work=True, cache=session.store, moved=session.moved)
+    futures = []
+    for unit, made in analysed:
+        is_built = made.built is not None and made.built.state == "current"
+        if is_whole and not is_built:
+            yield unit, made
+            continue
+        unit = replace(unit, built=None)
+        futures.append((unit, session.workers.submit(analyse_unit, unit, wanted)))
+    for unit, future in futures:
+        # It has been analysed, and is reported; only its rewrites are not known.
+        with contextlib.suppress(LmemscopeError, TimeoutError):
+            yield unit, future.result(max(0.0, until - time.monotonic()))
 
 
 def _limited(report: Report, kernels: Sequence[str]) -> Report:

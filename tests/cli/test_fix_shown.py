@@ -128,12 +128,24 @@ def test_trials_that_nobody_asked_for_end_in_time(
 
 
 @pytest.mark.toolchain
-def test_of_a_directory_nothing_is_tried_that_nobody_asked_for(rings: Path) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "files", "is_tried"),
+    [(None, 1, False), ("*<20>", 1, True), ("*<20>", 2, True), ("*<20>", 3, False)],
+)
+def test_of_a_directory_only_a_named_kernel_of_few_sources_is_tried(
+    rings: Path, kernel: str | None, files: int, is_tried: bool
+) -> None:
+    for number in range(1, files):
+        (rings / f"ring{number}.cu").write_text(RINGS)
+    flags = {"arch": ("sm_90",), "kernels": (kernel,) if kernel is not None else ()}
     fixes = Fixes(tries=False, saved=None, block=None, is_soon=True)
     with Counting() as executor:
-        session = Session(from_flags({"arch": ("sm_90",)}).settings, executor)
-        gathered_with_fixes(["."], session, fixes)
-    assert set(executor.asked) == {worker.analyse_unit}
+        session = Session(from_flags(flags).settings, executor)
+        report, _ = gathered_with_fixes(["."], session, fixes)
+    assert (set(executor.asked) != {worker.analyse_unit}) is is_tried
+    findings = [one for unit in report.units for own in unit.kernels for one in own.findings]
+    assert findings
+    assert all((one.fix is not None) is is_tried for one in findings)
 
 
 @pytest.mark.toolchain
