@@ -65,8 +65,9 @@ def unseen(layers: Layers, facts: Iterable[KernelFacts]) -> tuple[Launch, ...]:
 def _may_launch(layers: Layers) -> bool:
     if layers.flow is None:
         elf = layers.cubin.elf
-        names = (symbol.name for symbol in elf.symbols)
-        return elf.may_name("LaunchDevice") and any(map(LAUNCHES.fullmatch, names))
+        return elf.may_name("LaunchDevice") and any(
+            LAUNCHES.fullmatch(symbol.name) for symbol in elf.symbols
+        )
     callees = layers.flow.callees.values()
     return any(LAUNCHES.fullmatch(name) for called in callees for name in called)
 

@@ -300,8 +300,7 @@ class Cubin:
             if not section.flags & SHF_EXECINSTR or not section.name.startswith(".text."):
                 continue
             own = section.name.removeprefix(".text.")
-            inside = self.elf.functions.get(section.number, ())
-            symbol = next((s for s in inside if s.name == own), None)
+            symbol = self.elf.function(section, own)
             if symbol is None:
                 continue
             said = info.get(symbol.number, {})
@@ -319,7 +318,7 @@ class Cubin:
 
     def _decode(self, record: FunctionRecord) -> CubinFunction:
         section, outer, own = record.section, record.symbol, record.name
-        inside = self.elf.functions.get(section.number, ())
+        inside = self.elf.functions(section)
         spills = self._read_spills(own)
         content = self.elf.content(section)
         find = find_sites if self.is_wide else find_bundled_sites
@@ -327,7 +326,7 @@ class Cubin:
         alignments = find_stack_alignments(content) if self.is_wide else {}
         prefix = f"${own}$"
         callees = sorted(
-            (s for s in inside if s is not outer and _is_local_function(s)),
+            (s for s in inside if s.number != outer.number and _is_local_function(s)),
             key=lambda symbol: (symbol.value, symbol.name),
         )
         within = _within(sites, callees)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import starmap
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -25,6 +26,7 @@ _REL = struct.Struct("<QQ")
 _SHARED, _SPARE = 4, 1 << 16
 """Average number of times that a byte may be read (sections of cubins overlap slightly, and names
 share suffixes), and an allowance in bytes for small string tables."""
+_SymbolRecord: TypeAlias = tuple[int, int, int, int, int, int]
 _ELFCLASS64_LITTLE = b"\x7fELF\x02\x01"
 
 _ET_REL = 1
@@ -83,17 +85,13 @@ class Strings:
     Offsets may point anywhere in a string, so a damaged table could return one long string at as
     many lengths as it has bytes; excessive sharing is rejected.
 
-    Attributes:
-        text: the whole section, a character per byte.
+    Args:
+        data: the whole section.
     """
 
     def __init__(self, data: bytes) -> None:
-        self.text = data.decode("latin-1")  # one character per byte, so that offsets match
+        self._data = data
         self._known: dict[int, str] = {}
-        if self.text.isascii():
-            *ended, _ = self.text.split("\0")
-            starts = accumulate((len(one) + 1 for one in ended), initial=0)
-            self._known = dict(zip(starts, ended, strict=False))
         self._left = _SHARED * len(data) + _SPARE
 
     def at(self, offset: int) -> str:
@@ -105,17 +103,25 @@ class Strings:
         known = self._known.get(offset)
         if known is not None:
             return known
-        end = self.text.find("\0", offset)
-        if end < 0 and offset < len(self.text):
+        end = self._data.find(b"\0", offset)
+        if end < 0 and offset < len(self._data):
             raise FormatError("cubin", "the ELF file has a name without an end")
-        self._left -= end - offset
+        if offset and self._data[offset - 1 : offset] != b"\0":
+            self._left -= end - offset
         if self._left < 0:
             raise FormatError("cubin", "the ELF file has names that overlap")
-        found = self.text[offset : max(end, offset)]
-        if not found.isascii():
-            found = found.encode("latin-1").decode("utf-8", "replace")
-        self._known[offset] = found
-        return found
+        found = self._data[offset : max(end, offset)].decode("utf-8", "replace")
+        return self._known.setdefault(offset, found)
+
+    def is_at(self, offset: int, name: str) -> bool:
+        """Whether the string at an offset is a name; does not look up the others."""
+        if self._data.startswith(name.encode() + b"\0", offset):
+            return True
+        return "\ufffd" in name and self.at(offset) == name
+
+    def may_hold(self, part: str) -> bool:
+        """Whether a part of a name is in the section."""
+        return part.encode() in self._data
 
 
 class ElfFile:
@@ -164,43 +170,50 @@ class ElfFile:
         return self.data[section.offset : section.offset + section.size]
 
     @cached_property
-    def _table(self) -> tuple[Strings, memoryview] | None:
+    def _table(self) -> tuple[Strings, memoryview]:
         """The symbol names, and the bytes of the symbol table."""
         table = next((section for section in self.sections if section.type == SHT_SYMTAB), None)
         if table is None:
-            return None
+            return Strings(b""), self.data[:0]
         if table.link >= len(self.sections):
             raise FormatError("cubin", "the ELF file has symbols without names")
-        content = self.content(table)
+        content, names = self.content(table), bytes(self.content(self.sections[table.link]))
+        if names and not names.endswith(b"\0"):
+            raise FormatError("cubin", "the ELF file has a name without an end")
         whole = len(content) - len(content) % _SYMBOL.size
-        return Strings(bytes(self.content(self.sections[table.link]))), content[:whole]
+        return Strings(names), content[:whole]
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbol table, in file order, so that an index is a position."""
-        return tuple(self._symbols(range(16)))
+        return tuple(starmap(self._named, enumerate(_SYMBOL.iter_unpack(self._table[1]))))
 
     @cached_property
-    def functions(self) -> Mapping[int, Sequence[Symbol]]:
-        """Functions by section index, in file order."""
-        result: defaultdict[int, list[Symbol]] = defaultdict(list)
-        for symbol in self._symbols((STT_FUNC,)):
-            result[symbol.section].append(symbol)
+    def _functions(self) -> Mapping[int, Sequence[tuple[int, _SymbolRecord]]]:
+        """Numbers and records of functions' symbols by section index, in file order."""
+        result: defaultdict[int, list[tuple[int, _SymbolRecord]]] = defaultdict(list)
+        for number, record in enumerate(_SYMBOL.iter_unpack(self._table[1])):
+            if record[1] & 15 == STT_FUNC:
+                result[record[3]].append((number, record))
         return dict(result)
 
-    def _symbols(self, types: Container[int]) -> Iterator[Symbol]:
-        """Symbols of given types, in file order."""
-        if self._table is None:
-            return
-        strings, content = self._table
-        for i, (name, info, other, section, value, size) in enumerate(_SYMBOL.iter_unpack(content)):
-            if info & 15 in types:
-                type_, binding = info & 15, info >> 4
-                yield Symbol(i, strings.at(name), type_, binding, other, section, value, size)
+    def functions(self, section: Section) -> list[Symbol]:
+        """The functions in a section, in file order."""
+        return list(starmap(self._named, self._functions.get(section.number, ())))
+
+    def function(self, section: Section, name: str) -> Symbol | None:
+        """The first function in a section with a name; the other names are not looked up."""
+        for number, record in self._functions.get(section.number, ()):
+            if self._table[0].is_at(record[0], name):
+                return _symbol(number, name, record)
+        return None
+
+    def _named(self, number: int, record: _SymbolRecord) -> Symbol:
+        return _symbol(number, self._table[0].at(record[0]), record)
 
     def may_name(self, part: str) -> bool:
         """Whether some symbol may have a name with a part; far faster than to read all symbols."""
-        return self._table is not None and part in self._table[0].text
+        return self._table[0].may_hold(part)
 
     @cached_property
     def _relocating(self) -> Mapping[int, Sequence[Section]]:
@@ -241,6 +254,11 @@ class ElfFile:
         if number >= len(self.symbols):
             raise FormatError("cubin", "the ELF file relocates by a symbol it has not")
         return self.symbols[number]
+
+
+def _symbol(number: int, name: str, record: _SymbolRecord) -> Symbol:
+    _, info, other, section, value, size = record
+    return Symbol(number, name, info & 15, info >> 4, other, section, value, size)
 
 
 def _references(content: memoryview, kind: int) -> Iterator[tuple[int, int, int]]:

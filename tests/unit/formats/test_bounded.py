@@ -456,3 +456,16 @@ def test_a_key_of_a_configuration_with_thousands_of_parts_is_refused(tmp_path: P
     (tmp_path / "lmemscope.toml").write_text("a." * 30_000 + "b = 1\n")
     with pytest.raises(UsageError, match="parts"):
         file.read(tmp_path)
+
+
+def test_a_name_is_compared_in_place_whatever_its_encoding() -> None:
+    strings = Strings(b"\0ab\0\xff\0")
+    assert [strings.is_at(1, name) for name in ("ab", "a", "b", "abc")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert strings.is_at(2, "b")
+    assert strings.is_at(4, strings.at(4))
+    assert not strings.is_at(99, "ab")
