@@ -43,18 +43,21 @@ class Opcodes:
             For each: byte offset in the code, meaning of the opcode, and the two words.
         """
         usable = code[: len(code) - len(code) % INSTRUCTION_BYTES]
-        firsts = np.frombuffer(usable, "<u2")[:: INSTRUCTION_BYTES // 2]
-        meanings = self._meanings.take(firsts)
+        meanings = self._of_each(usable)
         at = np.flatnonzero(meanings != 0)
         words = np.frombuffer(usable, "<i8").reshape(-1, 2)[at]
         return at * INSTRUCTION_BYTES, meanings[at].astype(np.int64), words[:, 0], words[:, 1]
 
     def appear_in(self, code: bytes | memoryview) -> bool:
         """Whether code contains an instruction with one of the opcodes."""
-        usable = len(code) - len(code) % INSTRUCTION_BYTES
+        usable = code[: len(code) - len(code) % INSTRUCTION_BYTES]
         # Most code contains none, and every function of a library is checked.
-        hits = bytes(code[:usable])[::INSTRUCTION_BYTES].translate(self._is_low_byte)
-        return 1 in hits and bool(len(self.find(code)[0]))
+        hits = bytes(usable)[::INSTRUCTION_BYTES].translate(self._is_low_byte)
+        return 1 in hits and bool(self._of_each(usable).any())
+
+    def _of_each(self, code: bytes | memoryview) -> NDArray[np.uint8]:
+        """The meaning of each instruction's opcode; 0 for most."""
+        return self._meanings.take(np.frombuffer(code, "<u2")[:: INSTRUCTION_BYTES // 2])
 
 
 def are_alike(code: bytes | memoryview, other: bytes | memoryview) -> bool:
