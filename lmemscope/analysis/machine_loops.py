@@ -6,8 +6,8 @@ PTX does not tell: ptxas writes loops out, and moves instructions in front of th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -51,10 +51,6 @@ class MachineLoops:
         self._end = end
         self._starts, successors = _blocks(branches, start, end) if start < end else ([], [])
         self._reached, self._loops = loops_reached(successors, 0) if successors else ([], ())
-        self._around: defaultdict[int, list[NaturalLoop]] = defaultdict(list)
-        for loop in self._loops:
-            for block in loop.members:
-                self._around[block].append(loop)
 
     def block(self, pc: int) -> int | None:
         """Number of the basic block that an instruction is in; None where no path to it is seen."""
@@ -63,7 +59,7 @@ class MachineLoops:
 
     def around(self, block: int) -> list[NaturalLoop]:
         """The loops that a block is in."""
-        return self._around[block]
+        return [loop for loop in self._loops if block in loop.members]
 
     def depth(self, pc: int) -> int | None:
         """How many loops an instruction is in; None where no path to it is seen."""
@@ -83,7 +79,8 @@ def _blocks(branches: Branches, start: int, end: int) -> tuple[list[int], list[l
     Arguments as of `MachineLoops`. Within, places are counted in instructions.
     """
     size = -(-(end - start) // INSTRUCTION_BYTES)
-    own = branches[(start <= branches["pc"]) & (branches["pc"] < end)]
+    first, last = np.searchsorted(branches["pc"], (start, end))
+    own = branches[first:last]
     kind, barrier, target = own["kind"], own["barrier"], own["target"]
     behind = (own["pc"] - start) // INSTRUCTION_BYTES + 1
     leads = (start <= target) & (target < end)
@@ -103,17 +100,19 @@ def _blocks(branches: Branches, start: int, end: int) -> tuple[list[int], list[l
 
     following, led_to = np.arange(1, len(starts) + 1), np.full(len(starts), -1)
     following[-1] = -1
-    block = np.searchsorted(starts, behind) - 1
+    number = np.full(size + 1, len(starts))
+    number[starts] = np.arange(len(starts))
+    block = number[behind] - 1  # of what ends one
     following[block[ends & own["always"]]] = -1
     jumps = ends & leads
-    led_to[block[jumps]] = np.searchsorted(starts, target[jumps])
+    led_to[block[jumps]] = number[target[jumps]]
     found = [
         [one, other] if one >= 0 <= other else [max(one, other)] if one != other else []
         for one, other in zip(following.tolist(), led_to.tolist(), strict=True)
     ]
     for at in waits:
         places = np.flatnonzero(meeting >> barrier[at] & 1)
-        found[block[at]] += np.searchsorted(starts, places).tolist()
+        found[block[at]] += number[places].tolist()
     _follow_tables(found, block[kind == TABLE].tolist())
     return (start + starts * INSTRUCTION_BYTES).tolist(), found
 
@@ -124,7 +123,7 @@ def _follow_tables(found: list[list[int]], tables: list[int]) -> None:
     Any of them may lead to all such blocks behind it. Nodes of no block, behind the blocks' own, go
     from each of these to the next: a function has a thousand tables for a thousand targets.
     """
-    led_to = {other for ways in found for other in ways} if tables else ()
+    led_to = set(chain.from_iterable(found)) if tables else ()
     others = [block for block in range(1, len(found)) if block not in led_to] if tables else []
     if not others:
         return
