@@ -72,8 +72,9 @@ def attribute(
     if layers.flow is not None and any(part.owner == "unknown" for part in frame):
         read = ((site, layers.origins.of(function, site)) for site in function.sites)
         frame = frame_map(*known, result_buffers(layers.flow, function, read))
-    placed = zip(accesses, sites, strict=True)
-    accesses = tuple(kernel.in_frame(access, site, frame) for access, site in placed)
+    if objects:
+        placed = zip(accesses, sites, strict=True)
+        accesses = tuple(kernel.in_frame(access, site, frame) for access, site in placed)
     causes = shares(accesses, frame, objects)
     takes = layers.flow is not None and any(share.cause == "alloca" for share in causes)
     if takes:
@@ -128,6 +129,7 @@ class _Kernel:
     ) -> None:
         self._layers, self._function, self._facts = layers, function, facts
         self._lines = layers.lines
+        self._has_lines = self._lines.has_sites_of(function)
         self._saves = Saves(layers.flow, facts) if layers.flow is not None else None
         self._debug = layers.ptx is not None and layers.ptx.is_debug
         self.objects = find_objects(layers, names, sources, function)
@@ -148,12 +150,12 @@ class _Kernel:
         function = self._function
         body = function.body_at(site.pc)
         origin = self._layers.origins.of(function, site)
-        chain = self._lines.of_site(function, body, site)
+        chain = self._lines.of_site(function, body, site) if self._has_lines else ()
         depth = self._loops.of(body, site, origin, chain)
         if chain or generic or origin.kind == "object":
             return self._made(site, body, origin, chain, depth, generic=generic)
         # Of a library's code alone, each site is one of many that tell the same.
-        key = (body.name, origin, depth, site.is_store, site.width, site.is_uniform, site.base)
+        key = (body.name, origin, depth, site.is_store, site.width, site.is_signed, site.base)
         alike = self._alike.get(key)
         if alike is None:
             alike = self._alike[key] = self._made(site, body, origin, chain, depth, generic=False)
