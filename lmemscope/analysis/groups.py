@@ -209,9 +209,8 @@ def counted(rows: Iterable[Row], clean: Iterable[UnitReport] = ()) -> str:
     for unit, kernel in rows:
         found[kernel.facts.kind][unit.input].add(stable_name(kernel.facts.name))
     for unit in clean:
-        for kind, by_input in found.items():
-            names = (one.name for one in unit.clean if one.kind == kind)
-            by_input[unit.input].update(map(stable_name, names))
+        for one in unit.clean:
+            found[one.kind][unit.input].add(stable_name(one.name))
     kernels, functions = (sum(map(len, found[kind].values())) for kind in ("entry", "function"))
     said = [count(kernels, "kernel")] if kernels or not functions else []
     said += [count(functions, "function")] if functions else []

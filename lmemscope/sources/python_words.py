@@ -49,7 +49,8 @@ _WORDS = (
     *("cupy", "cupyx", "cupy_backends", "numba", "pycuda", "__global__", "pynvrtc"),
     *("pynvjitlink", "mxnet", "chainer", "cpp_extension", "_compile_kernel", *MAKERS),
 )
-_STEMS = tuple(one.encode() for one in _WORDS if not any(o in one for o in _WORDS if o != one))
+_SHARED = ("ScanKernel", "LibraryLoad", "cuLinkAdd", "module_from_", "_jit_fn", *_WORDS)
+_STEMS = tuple(one.encode() for one in _SHARED if not any(o in one for o in _SHARED if o != one))
 """Each word contains one of these: searching bytes for them takes a tenth of a pattern's time."""
 _NAMED = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b".encode())
 _PACKAGED = re.compile(rb"cuda(?<!\wcuda)\s*\.\s*(?:core|bindings)\b")
