@@ -28,6 +28,10 @@ from lmemscope.routes import Along, Asked, Expansion
 from lmemscope.sources.jit_packages import compiler_of
 from lmemscope.sources.python_words import may_hold_kernels
 
+_PART = 1 << 20
+"""Images of a fat binary are taken together up to this many stored bytes: code of neighbouring
+architectures is alike, and its loops are found once."""
+
 
 @dataclass(frozen=True)
 class EmbeddedPtx:
@@ -173,9 +177,13 @@ def _of_file(file: Images, budget: Budget, claims: Claims, before: int) -> Itera
     for fatbin in file.fatbins:
         ptx = tuple(EmbeddedPtx(entry, budget) for entry in fatbin if entry.kind == "ptx")
         cubins = frozenset(entry.sm for entry in fatbin if entry.kind == "cubin")
+        is_own, left = file.is_alone, 0
         for entry in fatbin:
             number += 1
-            if not (file.is_alone or claims.is_own()):
+            if left <= 0 and not file.is_alone:
+                is_own, left = claims.is_own(), _PART
+            left -= len(entry.stored)
+            if not is_own:
                 with suppress(FormatError):  # reported where the image is read
                     if entry.kind == "cubin":
                         reserve(entry, budget)
