@@ -18,8 +18,8 @@ from lmemscope.discover.locate import is_saved
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.model import Report, Unit, UnitReport, Wanted
 
-SECONDS = 15.0
-"""Time for rewrites of whoever did not ask for them: some twenty trials of an ordinary file."""
+SECONDS = 10.0
+"""Time for rewrites of whoever did not ask for them: some ten trials of an ordinary file on two cores."""
 _SOURCES = (".cu", ".cuh", ".py")
 _FEW = 2
 """Units of a project that are compiled for rewrites that nobody asked for."""
