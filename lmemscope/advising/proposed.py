@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from lmemscope.advising.changes import changed_lines
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.model import Advice, Finding, KernelReport, Rewriting, Unit, UnitReport
 from lmemscope.rewrites import FOR_ANY_ARRAY, REWRITES, proposals
@@ -14,7 +13,7 @@ from lmemscope.rewrites.base import Target
 from lmemscope.rules import advice_for
 from lmemscope.rules.indexing import can_be_unrolled
 
-_UNCOMPILED = "Not compiled."
+_UNCOMPILED = "Not compiled: see `lmemscope fix`."
 
 
 def with_proposals(
@@ -37,14 +36,14 @@ def with_proposals(
 
     for target in targets_of(results, files, wanted=is_wanted):
         if isinstance(target, Target):
-            proposed, declined = _proposed(target, files)
+            proposed, declined = _proposed(target)
             for hit in target.hits:
                 advice = advice_for(hit.case, hit.finding, proposed, declined)
                 found[hit.facts.name, replace(hit.finding, advice=())] = advice
     return tuple(_advised(report, found) for _, report in results)
 
 
-def _proposed(target: Target, files: Files) -> tuple[tuple[Advice, ...], Mapping[str, str]]:
+def _proposed(target: Target) -> tuple[tuple[Advice, ...], Mapping[str, str]]:
     """The proposals for a target, and why other rewrites have none, by their names."""
     made, declined = proposals(target, most=1)
     # Where an index counts no loop of constant length, unrolling alone leaves it.
@@ -60,17 +59,16 @@ def _proposed(target: Target, files: Files) -> tuple[tuple[Advice, ...], Mapping
         for one in telling
         for name in sorted(one.rewrites or every, key=lambda name: name not in FOR_ANY_ARRAY)
     }
-    return tuple(_advice(one, files, target.path) for one in ordered), reasons
+    return tuple(_advice(one) for one in ordered), reasons
 
 
-def _advice(rewriting: Rewriting, files: Files, home: str) -> Advice:
+def _advice(rewriting: Rewriting) -> Advice:
     """A rewriting in its own words, with what it asks for."""
     done, caveat = rewriting.summary, rewriting.caveat
     sentence = f"{done[:1].upper()}{done[1:]}."
     unsafe = f" Unsafe: correct only if {caveat}." if caveat else ""
     return Advice(
         f"{sentence}{unsafe} {_UNCOMPILED}",
-        changed_lines(rewriting.edits, files.data, home) or None,
         rewrite=rewriting.rewrite,
         applicability=rewriting.applicability,
     )

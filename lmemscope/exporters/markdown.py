@@ -301,7 +301,7 @@ def _finding(finding: Finding, fresh: Sequence[Advice], *, repeated: bool) -> It
         yield _item(prose(proven.advice_text(advice)))
         if advice.code is not None:
             yield _EMPTY
-            yield from block(advice.code.splitlines(), proven.code_language(advice), indent="  ")
+            yield from block(advice.code.splitlines(), "cuda", indent="  ")
     if finding.fix is not None:
         yield from (_EMPTY, line(prose(proven.sentence(finding.fix))), _EMPTY)
         yield from block(proven.patch_lines(finding.fix), "diff")

@@ -11,7 +11,6 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from lmemscope.exporters import proven
 from lmemscope.exporters.accounts import edited, left_out, looked_at
 from lmemscope.exporters.difference import number_of_kernels, unlike
 from lmemscope.exporters.escape_markdown import (
@@ -171,7 +170,7 @@ def _advice(advice: Advice) -> Iterator[Markdown]:
     yield line(lead, prose(advice.text))
     yield _EMPTY
     if advice.code is not None:
-        yield from block(advice.code.rstrip("\n").split("\n"), proven.code_language(advice))
+        yield from block(advice.code.rstrip("\n").split("\n"), "cuda")
         yield _EMPTY
 
 

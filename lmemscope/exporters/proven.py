@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import LiteralString
 
 from lmemscope.model import Advice, Figures, Finding, ProvenFix, Verified
 from lmemscope.model.fix import NOTICED
@@ -42,11 +41,6 @@ def advice_text(advice: Advice) -> str:
     found = advice.verified
     result = "it is removed" if found.verdict == "removed" else "some of it remains"
     return f"{advice.text} Tried: {result} ({outcome(found)})."
-
-
-def code_language(advice: Advice) -> LiteralString:
-    """The language of an advice's code: a proposal shows the lines it removes and adds."""
-    return "cuda" if advice.applicability is None else "diff"
 
 
 def beside(finding: Finding) -> tuple[Advice, ...]:

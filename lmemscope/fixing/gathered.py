@@ -19,7 +19,7 @@ from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.model import Report, Unit, UnitReport, Wanted
 
 SECONDS = 10.0
-"""Time for rewrites of whoever did not ask for them: some ten trials of an ordinary file on two cores."""
+"""Time for rewrites that nobody asked for: some ten trials of an ordinary file on two cores."""
 _SOURCES = (".cu", ".cuh", ".py")
 _FEW = 2
 """Units of a project that are compiled for rewrites that nobody asked for."""

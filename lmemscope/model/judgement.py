@@ -40,7 +40,7 @@ class Advice(Struct, frozen=True):
         rewrite: the rewrite of ``lmemscope fix`` that does it; None if none does.
         is_none: whether it says that only another program would help.
         applicability: for a rewrite's proposal that was not compiled, whether it may change the
-            program's meaning; ``code`` then holds the lines it removes and adds.
+            program's meaning.
     """
 
     text: str

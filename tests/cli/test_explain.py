@@ -73,7 +73,7 @@ def test_rewrites_are_left_out_where_they_are_not_wanted() -> None:
     text = run_program("explain", "kernels/histogram.cu", "--no-fix").out
     assert "Proven fix" not in text
     assert "What may remove it" in text
-    assert "Not compiled." in text
+    assert "Not compiled: see `lmemscope fix`." in text
 
 
 @pytest.mark.toolchain
