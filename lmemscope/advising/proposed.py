@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.model import Advice, Finding, KernelReport, Rewriting, Unit, UnitReport
-from lmemscope.rewrites import FOR_ANY_ARRAY, REWRITES, proposals
+from lmemscope.rewrites import FOR_ANY_ARRAY, REWRITES, proposals, suits
 from lmemscope.rewrites.base import Target
 from lmemscope.rules import advice_for
-from lmemscope.rules.indexing import can_be_unrolled
 
 _UNCOMPILED = "Not compiled: see `lmemscope fix`."
 
@@ -46,9 +45,6 @@ def with_proposals(
 def _proposed(target: Target) -> tuple[tuple[Advice, ...], Mapping[str, str]]:
     """The proposals for a target, and why other rewrites have none, by their names."""
     made, declined = proposals(target, most=1)
-    # Where an index counts no loop of constant length, unrolling alone leaves it.
-    is_counted = all(can_be_unrolled(hit.case) for hit in target.hits)
-    ordered = sorted(made, key=lambda one: one.rewrite == "unroll" and not is_counted)
     every = [one.name for one in REWRITES if target.cause in one.causes]
     telling = sorted(
         (one for one in declined if not one.is_absent),
@@ -59,7 +55,7 @@ def _proposed(target: Target) -> tuple[tuple[Advice, ...], Mapping[str, str]]:
         for one in telling
         for name in sorted(one.rewrites or every, key=lambda name: name not in FOR_ANY_ARRAY)
     }
-    return tuple(_advice(one) for one in ordered), reasons
+    return tuple(_advice(one) for one in made if suits(target, one)), reasons
 
 
 def _advice(rewriting: Rewriting) -> Advice:

@@ -13,6 +13,10 @@ from lmemscope.model import Report, count
 
 _LISTED = 20
 _NAME = 44
+_TOGETHER = (
+    "Each fix is proven alone, and some may exclude each other: `lmemscope fix` makes one patch of "
+    "those that go together."
+)
 
 
 def explanations(
@@ -32,6 +36,9 @@ def explanations(
     found = templates(rows)
     full = found if most is None else found[:most]
     texts = [explainer.explain_group(group) for group in full]
+    kernels = [kernel for group in full for _, kernel in group.kernels]
+    if len({one.fix.patch for own in kernels for one in own.findings if one.fix is not None}) > 1:
+        texts.append(document(["", *wrapped(_TOGETHER, width, "", "")]))
     others = found[len(full) :]
     if others:
         texts.append(document(_others(others, len(found), width, path)))

@@ -104,7 +104,8 @@ def described(
         made += _led("  why:      ", f"{finding.rule} {finding.message}", width)
         for advice in finding.advice[:1]:
             # A log does not show what would remove anything.
-            lead = "  explain:  " if failure.route == "log" else "  remove:   "
+            lead: LiteralString = "  explain:  " if failure.route == "log" else "  remove:   "
+            lead = "  try:      " if advice.applicability is not None else lead
             made += _led(lead, advice.text, width)
             if advice.code is not None:
                 made += lines(advice.code.rstrip("\n"), "              ")

@@ -120,7 +120,10 @@ def _tried(
         if any(one.is_none for one in finding.advice):
             return finding  # That nothing removes it is said, and why.
         kept = tuple(one for one in finding.advice if one.rewrite not in _ruled_out(untried))
-        return replace(finding, advice=(*kept, _unfit(untried[0])))
+        is_asked = any(one.rewrites for one in untried[0].declined)
+        return replace(
+            finding, advice=(*kept, _unfit(untried[0])) if is_asked or not kept else kept
+        )
     best = next((one for one in trials if one.rank == 1), None)
     fix = None
     verified = _verified(best) if best is not None else None

@@ -40,7 +40,7 @@ from lmemscope.model import (
     Untried,
     count,
 )
-from lmemscope.rewrites import numba, proposals, second_thoughts
+from lmemscope.rewrites import numba, proposals, second_thoughts, suits
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.running.pool import Progress
@@ -183,6 +183,8 @@ def try_rewrites(
     except (KeyboardInterrupt, Stopped, OutOfTimeError) as stop:
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         done, total = len(attempts.done), attempts.total
+        # What removes one object may remove another.
+        trials += _by_others(attempts.done, trials, grids)
         left = tuple(one.untried for one in idle)
         counted = f"{done} of {count(total, 'rewrite')} tried"
         cut = f"interrupted: {done} of {total} rewrites tried, and no patch made of them"
@@ -256,7 +258,8 @@ def _start(
 ) -> Iterator[_Idle]:
     """Start the trials of all targets; gives what there is nothing to try on.
 
-    Where time is short, the costliest kernels come first, and each object's likeliest rewriting.
+    Where time is short, the costliest kernels come first, and of each object what may remove it
+    alone.
     """
     started: list[list[tuple[Target | NumbaTarget, Rewriting]]] = []
     inputs: dict[tuple[str, str], list[Result]] = {}
@@ -280,10 +283,17 @@ def _start(
             reasons = reasons or (() if rewritings else (Declined("no rewrite is known for it"),))
             yield _Idle(target, untried(target.hits, unit, *reasons), is_tried=bool(rewritings))
     if asked.seconds is not None:
+        for each in started:
+            each.sort(key=_stands_alone, reverse=True)
         started.sort(key=lambda own: -max((_cost(target) for target, _ in own), default=0.0))
         started = [[one for one in each if one is not None] for each in zip_longest(*started)]
     for target, rewriting in chain.from_iterable(started):
         attempts.start(target, results.changed(target, rewriting), rewriting)
+
+
+def _stands_alone(made: tuple[Target | NumbaTarget, Rewriting]) -> bool:
+    target, rewriting = made
+    return isinstance(target, NumbaTarget) or suits(target, rewriting)
 
 
 def _cost(target: Target | NumbaTarget) -> float:

@@ -116,6 +116,12 @@ def proposals(
     )
 
 
+def suits(target: Target, rewriting: Rewriting) -> bool:
+    """Whether the facts leave a rewriting a chance to remove a target's object alone."""
+    rewrite = next(one for one in REWRITES if one.name == rewriting.rewrite)
+    return all(rewrite.suits(hit.case) for hit in target.hits)
+
+
 def _of_cause(target: Target) -> list[Rewrite]:
     return [one for one in REWRITES if target.cause in one.causes]
 

@@ -187,6 +187,8 @@ class Rewrite(Struct, frozen=True):
             its own: what it looks for, as the end of a sentence.
         instead_of: name of a rewrite before it in the order, where it only stands in for that: if
             that has nothing to propose, or what it proposed does not compile.
+        suits: whether the facts of a case leave it a chance to remove the object alone; elsewhere
+            it may still help beside another.
     """
 
     name: str
@@ -195,6 +197,7 @@ class Rewrite(Struct, frozen=True):
     module: str
     nothing: str
     instead_of: str | None = None
+    suits: Callable[[Case], bool] = lambda case: True
 
     @property
     def page(self) -> str:

@@ -43,6 +43,7 @@ from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import changed_by, number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued
 from lmemscope.rules.constants import number_of
+from lmemscope.rules.indexing import is_counted
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -382,4 +383,5 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no loop with a bound that varies is read as one whose counter indexes it",
+    suits=is_counted,
 )

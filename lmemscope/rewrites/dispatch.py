@@ -34,6 +34,7 @@ from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import Number, head_of, number_at
 from lmemscope.rewrites.written import in_arguments, indent_unit, is_continued, kernels
+from lmemscope.rules.indexing import is_counted
 from lmemscope.sources.syntax import Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -351,4 +352,5 @@ REWRITE = Rewrite(
     __name__,
     nothing="no loop that indexes it is read as one that runs up to a parameter of its kernel with "
     "a largest value in sight",
+    suits=is_counted,
 )

@@ -249,4 +249,5 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no function that gets it, or that is called, is left to be inlined",
+    suits=lambda case: case.share.cause in _OF_CALLS,
 )

@@ -24,6 +24,7 @@ from lmemscope.rewrites.loops import (
     why_as_it_is,
 )
 from lmemscope.rewrites.written import files_of
+from lmemscope.rules.indexing import can_be_unrolled
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -81,4 +82,5 @@ REWRITE = Rewrite(
     propose,
     __name__,
     nothing="no loop is read as one whose counter indexes it",
+    suits=can_be_unrolled,
 )

@@ -128,7 +128,7 @@ def without_rewrite(case: Case, declined: Mapping[str, str]) -> tuple[Advice, ..
 
 def _made_constant(case: Case) -> str:
     """What makes every index a constant if launches do not differ in it, as a sentence."""
-    if _is_counted(case):
+    if _is_open(case):
         return (
             " If all launches use the same loop bound, make it a constant in the kernel and "
             "unroll every loop that indexes it: every index is then a constant, if there are "
@@ -220,14 +220,18 @@ def can_be_unrolled(case: Case) -> bool:
     return (found.type_size or found.size) > REGISTER_FILE or _fits(case)
 
 
-def _is_counted(case: Case) -> bool:
-    """Whether all indices are counters' of loops, of which the ends are known at run time alone."""
+def is_counted(case: Case) -> bool:
+    """Whether every index is made of loop counters alone."""
     sources = case.index.all_sources if case.index is not None else ()
+    return bool(sources) and all(one.kind == "loop-counter" for one in sources)
+
+
+def _is_open(case: Case) -> bool:
+    """Whether all indices are counters' of loops, of which the ends are known at run time alone."""
     if case.index is not None and case.index.least_uniform != "uniform":
         return False  # Threads differ in how far they count.
-    return any(not one.constant_trip for one in sources) and all(
-        one.kind == "loop-counter" for one in sources
-    )
+    sources = case.index.all_sources if case.index is not None else ()
+    return is_counted(case) and any(not one.constant_trip for one in sources)
 
 
 def unnamed(case: Case) -> tuple[Advice, ...]:

@@ -48,3 +48,23 @@ def test_a_column_is_for_the_largest_block_of_all_inputs_that_have_the_array(
     both = failures(tmp_path, "a", "b")
     assert len(both) == 2
     assert all("each of 64 threads" in one["advice"] for one in both)
+
+
+ORDERED = """__global__ void k(const int *order, const float *in, float *out, int n) {
+  float h[12];
+  for (int i = 0; i < 12; ++i) h[i] = in[i];
+  for (int i = 0; i < n; ++i) h[order[i]] += h[i];
+  out[threadIdx.x] = h[0] + h[n];
+}
+"""
+
+
+def test_what_leaves_an_index_that_is_loaded_is_not_advised(tmp_path: Path) -> None:
+    (tmp_path / "order.cu").write_text(ORDERED)
+    done = run_program("scan", "order.cu", "--format", "json", "--arch", "sm_90", cwd=tmp_path)
+    ((finding,),) = [one["findings"] for one in json.loads(done.out)["units"][0]["kernels"]]
+    names = [one["rewrite"] for one in finding["advice"]]
+    assert "select" in names
+    assert not {"unroll", "bounded-loop", "dispatch"} & set(names)
+    said = run_program("check", "order.cu", "--arch", "sm_90", cwd=tmp_path).out
+    assert "  try:      Compare the index" in said
