@@ -75,8 +75,7 @@ class Candidate:
         fit: share of the accesses that its type has a place for.
         repeats: whether it may be several objects: its function is inlined.
         coverage: share of the accesses that are in its function.
-        is_copied: whether it is the parameter that the object is filled from, or is constructed
-            where it is declared.
+        is_copied: whether it is the parameter that the object is filled from.
         is_subscripted: whether a run-time subscript of it stands where an index is computed.
     """
 
@@ -142,7 +141,6 @@ def candidates_of(
     variables: Sequence[Variable],
     mentions: Mentions,
     copied: str | None = None,
-    sure: Variable | None = None,
 ) -> list[Candidate]:
     """What an object may be.
 
@@ -157,7 +155,6 @@ def candidates_of(
         variables: of the functions on these lines.
         mentions: what the lines say.
         copied: the name of the parameter that it is filled from.
-        sure: the variable at whose declaration it is constructed.
     """
     result: list[Candidate] = []
     only = _only_indexed(owner, shape, indexed, variables, mentions)
@@ -185,7 +182,7 @@ def candidates_of(
             _fit(parts, parts[0] if slack >= 0 else None, shape),
             repeats,
             mentions.coverage(owner, lines, variable) if repeats else 1.0,
-            variable == sure or (copied == variable.name and variable.is_parameter and not repeats),
+            copied == variable.name and variable.is_parameter and not repeats,
             shape.is_indexed and is_subscripted_on(owner, indexed, variable, mentions),
         )
         may_be_whole = slack >= 0 or parts[0].is_array or not shape.is_indexed

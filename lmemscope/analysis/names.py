@@ -25,7 +25,7 @@ from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_
 from lmemscope.analysis.declared_type import declared, is_plain
 from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
-from lmemscope.analysis.passed import Calls, class_name, classes_of
+from lmemscope.analysis.passed import Calls
 from lmemscope.analysis.pieces import Joined, join_arrays, join_pieces, misjoined
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Places
@@ -156,7 +156,6 @@ class Names:
         joined = join_pieces(pieces, of_pieces)
         while True:
             known = candidates(joined) if len(joined) < len(pieces) else of_pieces
-            known = self._unclaimed(objects, [one.found for one in joined], known)
             chosen = assign([one.found.size for one in joined], known)
             wrong = misjoined(joined, chosen)
             if wrong:
@@ -339,12 +338,6 @@ class Names:
         calls = self._calls(objects)
         made = calls.temporaries(found)
         variables = variables if made is None else made
-        own = calls.constructed(found, variables, self._sources)
-        variables = variables if own is None else own
-        classes = classes_of(found)
-        if classes:
-            # It is no number and no pointer; a class may be called by another name.
-            variables = [v for v in variables if v.members or class_name(v.type) in classes]
         variables = [one for one in variables if may_be_taken(one, found)]
         if objects.volatile_access(found) is not None:
             variables = [v for v in variables if not is_plain(v, self._sources)] or variables
@@ -357,9 +350,8 @@ class Names:
         shape = Shape(found.size, inside, _spare(objects, found), _padding(objects, found))
         filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
-        sure = own[0] if own is not None and len(own) == 1 else None
         numbers = self._numbers_of(objects, places, found)
-        fits = candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter, sure)
+        fits = candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter)
         return [one for one in fits if may_hold(one.variable, one.offset, numbers)]
 
     def _numbers_of(
@@ -374,37 +366,6 @@ class Names:
             for access in found.accesses
             for number in numbers.of(access, places.of(access, found))
             if not any(self._mentions.takes_bits(owner, one) for one in number.shown)
-        ]
-
-    def _unclaimed(
-        self,
-        objects: FunctionObjects,
-        listed: Sequence[StackObject],
-        known: Sequence[list[Candidate]],
-    ) -> list[list[Candidate]]:
-        """Candidates without the variables that a constructor makes another object.
-
-        A variable of the function itself exists once; what has no constructor's call beside one
-        that has, such as what an operator returns, is something else. Of an inlined function there
-        may be copies, but none is a part of what another has the whole of.
-        """
-        owner = same_function(objects.dataflow.function.name)
-        calls = self._calls(objects)
-        claims: list[Variable | None] = []
-        for found in listed:
-            functions = {owner, *self._lines_of(objects, found).functions}
-            among = [one for name in sorted(functions) for one in self._by_function.get(name, ())]
-            own = calls.constructed(found, among, self._sources)
-            claims.append(own[0] if own is not None and len(own) == 1 else None)
-        return [
-            [
-                one
-                for one in each
-                if one.variable == claim
-                or one.variable not in claims
-                or (one.variable.function != owner and found.size >= one.variable.size)
-            ]
-            for claim, each, found in zip(claims, known, listed, strict=True)
         ]
 
 

@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from lmemscope.analysis.candidates import PADDING, is_begun_on
-from lmemscope.analysis.constructed import declaration
 from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.analysis.taken import type_taken
-from lmemscope.formats.demangle import demangle, scopes
+from lmemscope.formats.demangle import demangle
 from lmemscope.formats.operators import is_computed, operand_lists, operator_of
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sides import contains
 from lmemscope.formats.statements import closed_at, is_made
-from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
+from lmemscope.model import InlineFrame, Variable
 
 _PLAIN = re.compile(r"\s*+(&?)\s*+([A-Za-z_]\w*)\s*")
 """A variable, or its address."""
@@ -128,28 +127,6 @@ class Calls:
             )
         ]
 
-    def constructed(
-        self, found: StackObject, variables: Sequence[Variable], sources: SourceText
-    ) -> list[Variable] | None:
-        """The variables that an object may be by where constructors get it: at their declarations.
-
-        What is constructed elsewhere is a temporary, or what is inside of something else. None
-        where no constructor gets it that is called.
-        """
-        chains = [
-            self.mentions.chain(self.instructions[call.index])
-            for call, position in found.passed_to
-            if position == 0 and call.callee is not None and _is_constructor(call.callee)
-        ]
-        if not chains:
-            return None
-        places = {frame.location for chain in chains for frame in chain}
-        return [
-            one
-            for one in variables
-            if any(_is_in_declaration(one, place, sources) for place in places)
-        ]
-
     def _passing(self, call: Call, found: StackObject) -> _Passing:
         chain = self.mentions.chain(self.instructions[call.index])
         return _Passing(self.owner, self.mentions, chain, found.size)
@@ -168,33 +145,6 @@ def _is_result(argument: str) -> bool:
     if called is None or called[1] in _PASSING_ON:
         return False
     return closed_at(argument, called.end() - 1) == len(argument.rstrip())
-
-
-def classes_of(found: StackObject) -> frozenset[str]:
-    """Names of the classes whose constructors and destructors get an object: it is one of them."""
-    called = (call.callee for call, position in found.passed_to if position == 0)
-    paths = [scopes(demangle(one)) for one in called if one is not None]
-    return frozenset(one[-2] for one in paths if one[-1].removeprefix("~") in one[-2:-1])
-
-
-def class_name(kind: str) -> str:
-    """A type's name without qualifiers, scopes and template arguments."""
-    words = re.findall(r"[\w:]+", kind.partition("<")[0])
-    return words[-1].rpartition("::")[2] if words and not kind.endswith(("*", "&")) else ""
-
-
-def _is_constructor(symbol: str) -> bool:
-    """Whether a function's name is that of its class."""
-    *outer, name = scopes(demangle(symbol))
-    return outer[-1:] == [name]
-
-
-def _is_in_declaration(variable: Variable, place: SourceLocation, sources: SourceText) -> bool:
-    """Whether a line is of the statement that declares a variable, which goes on over lines."""
-    behind = place.line - variable.line
-    if place.file != variable.file or behind <= 0:
-        return place.file == variable.file and not behind
-    return behind < declaration(sources, variable).count("\n")
 
 
 @dataclass(frozen=True, slots=True)
