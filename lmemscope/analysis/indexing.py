@@ -16,7 +16,7 @@ from lmemscope.analysis.layout import dimensions_to_pointers
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.copying import is_copying
-from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
+from lmemscope.analysis.ptx.guards import open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject, computed
 from lmemscope.analysis.spelling import Spelling, Written
@@ -215,8 +215,6 @@ class IndexReader:
             instruction = objects.body.instructions[access.index]
             if called is None:
                 place = self._handing.place(kernel, instruction, named)
-                if place is None and (guard := guard_of_copy(objects, access.index)) is not None:
-                    place = self._handing.place(kernel, guard, named)
             else:
                 place = self._lines.reader_line(called, kernel)
             caller = place

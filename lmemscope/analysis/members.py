@@ -13,7 +13,7 @@ from lmemscope.analysis.layout import Part, arrays_at, parts_of
 from lmemscope.analysis.mentions import has_no_name
 from lmemscope.analysis.names import NamedObject, Names, ObjectName
 from lmemscope.analysis.ptx.copying import is_copying
-from lmemscope.analysis.ptx.guards import copy_around, guard_of_copy
+from lmemscope.analysis.ptx.guards import copy_around
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.model import Extent
 
@@ -181,23 +181,11 @@ def _is_selecting(
     if names.says_member(objects, access, array.word):
         return True
     if copy_around(objects, index) is not None:
-        return _is_copied(names, objects, named, access, array)
+        assert named.name is not None
+        start = names.places(objects).of(access, named.found).start
+        return _begins_alone(parts_of(named.name.variable), array, start)
     loc, around = objects.body.instructions[index].loc, flow.innermost(frozenset({index}))
     if loc is None or loc.line:
         return False
     own = around.header if around is not None else -1
     return all(leaf.kind != "loop-counter" or leaf.header != own for leaf in access.leaves)
-
-
-def _is_copied(
-    names: Names, objects: FunctionObjects, named: NamedObject, access: PtxAccess, array: Part
-) -> bool:
-    """Whether a copy begins in an array: its call says so, or the first byte that it may reach is
-    the array's and of nothing larger, as in ``&s.data[n]``."""
-    found, name, word = named.found, named.name, array.word
-    assert name is not None
-    start = names.places(objects).of(access, found).start
-    if _begins_alone(parts_of(name.variable), array, start):
-        return True
-    guard = guard_of_copy(objects, access.index)
-    return guard is not None and names.copies_member(objects, guard, word, is_store=access.is_store)

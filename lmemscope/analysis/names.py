@@ -35,12 +35,9 @@ from lmemscope.analysis.stored import Number, Numbers, may_hold, stored_paramete
 from lmemscope.analysis.taken import may_be_taken
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.statements import Statement
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
-_COPIES = re.compile(r"mem(?:cpy|move|set)\w*")
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
 
@@ -291,25 +288,6 @@ class Names:
         function = chain[0].function or objects.dataflow.function.name
         return all(variable.name != word for variable in self.declared_in(function))
 
-    def copies_member(
-        self, objects: FunctionObjects, guard: Instruction, word: str, *, is_store: bool
-    ) -> bool:
-        """Whether the call of a copy says that it begins in a member: ``memcpy(s.data + n, …)``.
-
-        Args:
-            objects: of the function.
-            guard: what skips the copy where its length is 0; it has the line of the call.
-            word: name of the member.
-            is_store: whether the copy's destination is asked for; else its source.
-        """
-        chain = self._mentions.chain(guard)
-        if not chain:
-            return False
-        function = chain[0].function or objects.dataflow.function.name
-        is_plain = all(variable.name != word for variable in self.declared_in(function))
-        texts = (self._mentions.statement(chain[0]), *self._mentions.levels(chain[0]))
-        return any(begins_in(one, word, is_store=is_store, is_plain=is_plain) for one in texts)
-
     def _calls(self, objects: FunctionObjects) -> Calls:
         owner = same_function(objects.dataflow.function.name)
         return Calls(owner, objects.body.instructions, self._mentions)
@@ -367,24 +345,6 @@ class Names:
             for number in numbers.of(access, places.of(access, found))
             if not any(self._mentions.takes_bits(owner, one) for one in number.shown)
         ]
-
-
-def begins_in(text: str, member: str, *, is_store: bool, is_plain: bool) -> bool:
-    """Whether a copy in a text begins in a member: ``memcpy(s.data + n, from, length)``.
-
-    Args:
-        text: of a statement.
-        member: its plain name.
-        is_store: whether the copy's destination is asked for; else its source.
-        is_plain: whether the name alone, as a member function writes it, is the member's.
-    """
-    for call in Statement(text, [0], 0).calls_with(3):
-        if _COPIES.fullmatch(call.name) is not None:
-            paths = Statement(call.arguments[0 if is_store else 1], [0], 0).paths
-            members = (one for one in paths if len(one) > 1 or (is_plain and one == (member,)))
-            if member in next(members, ()):
-                return True
-    return False
 
 
 def _spare(objects: FunctionObjects, found: StackObject) -> int:

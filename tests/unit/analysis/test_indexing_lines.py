@@ -9,7 +9,6 @@ import pytest
 from lmemscope.analysis.constructed import members_given
 from lmemscope.analysis.counted import Turns, running
 from lmemscope.analysis.indexing_lines import indexing_line
-from lmemscope.analysis.names import begins_in
 from lmemscope.api import scan
 from lmemscope.exporters.explanation import line_notes
 from lmemscope.formats.statements import Statement
@@ -291,26 +290,6 @@ ret;"""
     said = [f"`{one}`" for one in expected]
     assert all(one in finding.message for one in said)
     assert ("(the index depends" in finding.message) is (not said)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_store", "expected"),
-    [
-        ("memcpy(c.buff + c.pos, in, n);", True, True),
-        ("memcpy(&c.buff[c.pos], in, n);", True, True),
-        ("if (n) memset(ctx->buff + at, 0, n);", True, True),
-        ("memcpy(c.head + c.buff[0], in, n);", True, False),
-        ("memcpy(&c, c.buff, n);", True, False),
-        ("memcpy(out, c.buff, n);", False, True),
-        ("memcpy(buff + pos, in, n);", True, True),
-        ("copy(c.buff, in, n);", True, False),
-        ("c.buff[n] = 0;", True, False),
-    ],
-)
-def test_a_copy_says_which_member_it_begins_in(text: str, is_store: bool, expected: bool) -> None:
-    assert begins_in(text, "buff", is_store=is_store, is_plain=True) is expected
-    if "." not in text and "->" not in text:
-        assert not begins_in(text, "buff", is_store=is_store, is_plain=False)
 
 
 COPIES = """struct Ctx { int pos; unsigned char buff[64]; int n; };
