@@ -8,14 +8,12 @@ of the member. Names are paths: ``view.data``, where that member is set to the a
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lmemscope.analysis.constructed import members_given
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_pointer, is_reference
-from lmemscope.analysis.reaching import Order, Place
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.formats.statements import Operand, Path, Statement, WrittenCall
@@ -56,7 +54,6 @@ class Link:
         alternatives: arrays and pointers that it is one or the other of, as written.
         is_reference: whether it is another name for its target.
         pointer: the pointer that an assignment sets; None of a declaration, and of a member.
-        column: of an assignment, where it begins on its line.
     """
 
     path: Path
@@ -66,12 +63,6 @@ class Link:
     alternatives: Known = frozenset()
     is_reference: bool = False
     pointer: Variable | None = None
-    column: int = 0
-
-    @property
-    def at(self) -> Place:
-        """Where it is in the text."""
-        return Place(self.place.line, self.column)
 
     def of(self, variable: Variable) -> Known:
         """The targets without a variable's value: its name alone is no address of a number."""
@@ -106,7 +97,6 @@ class Aliases:
         self._calls: dict[tuple[object, ...], tuple[list[WrittenCall], bool]] = {}
         self._initialised: dict[str, tuple[tuple[Variable, Statement], ...]] = {}
         self._links: dict[str, tuple[Link, ...]] = {}
-        self._orders: dict[str, Order | None] = {}
         self._within: dict[tuple[object, ...], Known] = {}
         self._into: dict[tuple[object, ...], tuple[Known, bool]] = {}
 
@@ -115,7 +105,6 @@ class Aliases:
         known: Known,
         function: str,
         variable: Variable,
-        place: SourceLocation | None = None,
         *,
         is_sure: bool = False,
     ) -> Known:
@@ -125,15 +114,13 @@ class Aliases:
             known: what the function calls a variable.
             function: its mangled name, without what differs between compilations.
             variable: which, of this function or of one that it is inlined in.
-            place: the line; None for anywhere in the function.
             is_sure: whether what may also lead elsewhere is none of them.
         """
-        place = place if self._order(function) is not None else None
-        key = (function, known, variable, place, is_sure)
+        key = (function, known, variable, is_sure)
         if key not in self._within:
             links = [
                 (one, one.of(variable) if variable.function == function else one.targets)
-                for one in self._reaching(function, place)
+                for one in self.links(function)
                 if variable.function != function
                 or self._scopes.holds(variable, one.place.file, one.place.line)
             ]
@@ -240,31 +227,6 @@ class Aliases:
             self._links[function] = (*self._declared(function), *self._assigned(function))
         return self._links[function]
 
-    def _order(self, function: str) -> Order | None:
-        """The order in which a function sets pointers; None where it sets none more than once.
-
-        Those that others are set to have none: they had another value there.
-        """
-        if function not in self._orders:
-            links = self.links(function)
-            others = {path[0] for one in links for path in one.targets}
-            set_at: dict[str, list[Place]] = defaultdict(list)
-            for one in links:
-                if len(one.path) == 1 and one.path[0] not in others:
-                    set_at[one.path[0]].append(one.at)
-            several = {name: places for name, places in set_at.items() if len(places) > 1}
-            lines = self._lines(function) if several else None
-            if lines is not None and any(one.place.file != lines[0] for one in links):
-                lines = None
-            self._orders[function] = Order(self._scopes, lines, several) if lines else None
-        return self._orders[function]
-
-    def _reaching(self, function: str, place: SourceLocation | None) -> Sequence[Link]:
-        """The links of a function that may hold on a line."""
-        links, order = self.links(function), self._order(function)
-        hidden = order.hidden(place) if place is not None and order is not None else ()
-        return [one for one in links if (one.path[0], one.at) not in hidden]
-
     def _lines(self, function: str) -> tuple[str, int, int]:
         """The file of a function, the first line of its variables and the last."""
         held = self.declared_in(function)
@@ -351,8 +313,7 @@ class Aliases:
                     continue
                 place = SourceLocation(file, number)
                 value = Statement(match["value"], [0], number)
-                link = _link(path, value, place, types, pointer)
-                yield replace(link, column=match.start())
+                yield _link(path, value, place, types, pointer)
 
     def _constructors(self, kind: str) -> list[list[Variable]]:
         """The parameters of each constructor of a class, by the name of its type."""

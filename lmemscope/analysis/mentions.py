@@ -241,7 +241,7 @@ class Mentions:
         arguments do not tell counts as naming.
         None where no line names it.
         """
-        known = self._paths(variable, chain[at].location)
+        known = self._paths(variable)
         for depth in range(at, 0, -1):
             frame, callee = chain[depth], chain[depth - 1].function or ""
             place, words = frame.location, _words(known)
@@ -252,8 +252,7 @@ class Mentions:
             inner, is_shown = self.aliases.into(known, place, callee, variable)
             if not is_shown:
                 return depth, words
-            inside = chain[depth - 1].location
-            known = self.aliases.within(inner, callee, variable, inside, is_sure=True)
+            known = self.aliases.within(inner, callee, variable, is_sure=True)
         words = _words(known)
         return (0, words) if any(self.says(chain[0], word) for word in words) else None
 
@@ -325,8 +324,7 @@ class Mentions:
         if at is None:
             return False
         own = frozenset({(variable.name, *member.strip(".").split("."))})
-        place = chain[at].location
-        words = _words(self.aliases.within(own, variable.function, variable, place))
+        words = _words(self.aliases.within(own, variable.function, variable))
         return any(self.says(chain[at], word) for word in words)
 
     def takes_bits(self, owner: str, instruction: Instruction) -> bool:
@@ -375,14 +373,14 @@ class Mentions:
         """Its name and what refers to it under another, in its function."""
         return _words(self._paths(variable))
 
-    def _paths(self, variable: Variable, place: SourceLocation | None = None) -> Known:
-        """What its function calls a variable, on a line or anywhere."""
+    def _paths(self, variable: Variable) -> Known:
+        """What its function calls a variable."""
         if variable not in self._own:
             # What has no name of its own is known by its members'.
             names = [one.name for one in variable.members] if has_no_name(variable) else []
             self._own[variable] = frozenset((one,) for one in names or [variable.name])
         own, function = self._own[variable], variable.function
-        return self.aliases.within(own, function, variable, place, is_sure=True)
+        return self.aliases.within(own, function, variable, is_sure=True)
 
 
 @functools.cache

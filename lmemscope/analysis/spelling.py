@@ -64,8 +64,7 @@ class Spelling:
             if depth < start:
                 outer, callee = chain[depth + 1].location, functions[depth]
                 aliases, _ = self._aliases.into(aliases, outer, callee, named.variable)
-            place = chain[depth].location
-            aliases = self._aliases.within(aliases, functions[depth], named.variable, place)
+            aliases = self._aliases.within(aliases, functions[depth], named.variable)
             known[depth] = aliases
         for frame, function, aliases in zip(chain, functions, known, strict=True):
             place = frame.location
