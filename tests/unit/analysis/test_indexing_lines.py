@@ -163,8 +163,6 @@ def test_the_line_that_indexes_is_the_users_and_has_a_computed_index(
     assert found == (inner.location if is_shown else None)
 
 
-
-
 LOOPS = """for (int col = 0; col < 4; col++) {
   for (int row = col + 1; row < 4; row++)
     for (int k = 0; k < n; k++)
