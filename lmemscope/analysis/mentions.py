@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from lmemscope.analysis.aliases import Aliases, Known, is_lambda
 from lmemscope.analysis.layout import has_union, is_reference
@@ -17,8 +16,7 @@ from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
 from lmemscope.formats.ptx_isa import Access
 from lmemscope.formats.sides import contains, is_on_side
-from lmemscope.formats.statements import is_made
-from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
+from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
 _Chain = tuple[InlineFrame, ...]
 _CLOSURE = "(lambda)"
@@ -236,34 +234,6 @@ class Mentions:
             known = self.aliases.within(inner, callee, variable, is_sure=True)
         words = _words(known)
         return (0, words) if any(self.says(chain[0], word) for word in words) else None
-
-    def temporaries(self, lines: AccessLines) -> Iterator[Variable]:
-        """What reference parameters stand for that are made in the call: ``sum(a, Pair(0, 0))``."""
-        seen: set[tuple[str, str]] = set()
-        for chain, _, _ in lines.chains:
-            for inner, outer in pairwise(chain):
-                for one, argument in self.aliases.arguments(outer.location, inner.function or ""):
-                    key = (one.function, one.name)
-                    if one.referent is not None and key not in seen and is_made(argument):
-                        seen.add(key)
-                        yield one.referent
-
-    def users_reference(self, owner: str, lines: AccessLines, variable: Variable) -> Variable:
-        """What a user's reference calls a library's variable; else the variable itself.
-
-        A library hands it to a function of the user's, whose lines know it by that name alone.
-        """
-        found: dict[tuple[str, str], Variable] = {}
-        for chain, _, _ in lines.chains if is_library(variable.file) else ():
-            at = _position(owner, chain, variable)
-            if not at or is_library(chain[at - 1].location.file):
-                continue
-            callee = chain[at - 1].function or ""
-            for one, argument in self.aliases.arguments(chain[at].location, callee):
-                if one.referent is not None and argument.strip() == variable.name:
-                    found[one.function, one.name] = one.referent
-        same = [one for one in found.values() if one.size == variable.size]
-        return same[0] if len(same) == 1 else variable
 
     def statement(self, frame: InlineFrame) -> str:
         """The text from a line to the end of its statement."""

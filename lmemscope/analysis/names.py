@@ -163,7 +163,6 @@ class Names:
             before, joined = joined, join_pieces(joined, [[c] if c else [] for c in chosen], apart)
             if len(joined) == len(before):
                 break
-        owner = same_function(objects.dataflow.function.name)
         result = []
         for number, (one, best) in enumerate(zip(joined, chosen, strict=True)):
             name = None
@@ -171,9 +170,7 @@ class Names:
                 confidence = _confidence(best, known, chosen, number)
                 if self._is_passed_by_another(objects, one.found, best.variable):
                     confidence = "possible"
-                lines = self._lines_of(objects, one.found)
-                known_as = self._mentions.users_reference(owner, lines, best.variable)
-                name = self.name(known_as, best.part, confidence)
+                name = self.name(best.variable, best.part, confidence)
             others = {c.variable for c in chosen if c is not None and c is not best and c.agrees}
             turns = self._turns(objects, places, one, best, others)
             name = turns[0].name if turns else name
@@ -312,7 +309,6 @@ class Names:
         found = replace(found, accesses=certain or found.accesses)
         lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
-        variables += self._mentions.temporaries(lines)
         calls = self._calls(objects)
         made = calls.temporaries(found)
         variables = variables if made is None else made
