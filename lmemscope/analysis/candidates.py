@@ -145,7 +145,7 @@ def candidates_of(
     """What an object may be.
 
     An index selects among the elements of an array: a scalar is no candidate for an indexed
-    object, unless its address is taken on the line, nor is a part of an array's elements.
+    object, nor is a part of an array's elements.
 
     Args:
         owner: mangled name of the function whose depot it is in.
@@ -171,7 +171,7 @@ def candidates_of(
         parts = parts_of(variable)
         if mention < ENOUGH and slack < 0 and not variable.members:
             continue  # neither named nor of the size
-        if shape.is_indexed and not _has_elements(owner, lines, variable, mentions, mention):
+        if shape.is_indexed and not (variable.members or is_array(variable.type)):
             continue
         repeats = variable.function != owner
         whole = Candidate(
@@ -208,15 +208,6 @@ def _only_indexed(
         and mentions.share(owner, indexed, variable) == 1.0
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _has_elements(
-    owner: str, lines: AccessLines, variable: Variable, mentions: Mentions, mention: float
-) -> bool:
-    """Whether an index may select in a variable: in a scalar only as ``((char *)&value)[i]``."""
-    if variable.members or is_array(variable.type):
-        return True
-    return mention >= ENOUGH and mentions.takes_address(owner, lines, variable)
 
 
 def _members(

@@ -240,20 +240,6 @@ class Mentions:
         place = frame.location
         return self._expansion.statements(place)[0].behind(place.line)
 
-    def takes_address(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
-        """Whether ``&name`` stands on one of the lines, or where a pointer is set."""
-        links = self.aliases.links(variable.function)
-        places = (
-            frame.location
-            for chain, _, _ in lines.chains
-            if (at := _position(owner, chain, variable)) is not None
-            for frame in (*_lambdas(chain, at), chain[at])
-        )
-        operands = (one for at in places for one in self._expansion.statements(at)[0].operands())
-        return any(path[0] == variable.name for one in links for path in one.addresses) or any(
-            one.operator == "&" and one.path[0] == variable.name for one in operands
-        )
-
     def says(self, frame: InlineFrame, name: str) -> bool:
         """Whether a line holds a name as a word."""
         place = frame.location

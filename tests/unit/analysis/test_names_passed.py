@@ -244,26 +244,6 @@ ret;"""
     ) == expected
 
 
-@pytest.mark.parametrize(("made", "expected"), [("(char *)&key", "key"), ("all", None)])
-def test_a_number_is_indexed_by_a_pointer_to_its_bytes(made: str, expected: str | None) -> None:
-    body = f"""{depot(8)}
-add.u64 %rd1, %SPL, 0;
-ld.param.u32 %r2, [k_param_0];
-cvt.u64.u32 %rd2, %r2;
-add.s64 %rd3, %rd1, %rd2;
-.loc 1 4 0
-ld.local.u8 %r3, [%rd3];
-ret;"""
-    ptx = program(body)
-    objects = ModuleFlow(ptx).objects("k")
-    assert objects is not None
-    text = f"uint64_t key;\nchar *bytes = {made};\n\nif (bytes[i] == 'a')\n"
-    variables = [variable("key", "uint64_t", 8, 1), variable("bytes", "char *", 8, 2)]
-    names = Names(variables, ptx, source_text({"a.cu": text}))
-    (one,) = names.of_objects(objects, objects.objects.values())
-    assert (one.name and one.name.name) == expected
-
-
 BY_VALUE = ".param .u64 k_param_0, .param .f64 k_param_1, .param .f64 k_param_2"
 PARAMETERS = [
     variable("table", "const int *", 8, 1, is_parameter=True),
