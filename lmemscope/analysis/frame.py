@@ -68,11 +68,11 @@ class ResultBuffer:
     """A structure that a called function returns in its caller's frame.
 
     Attributes:
-        starts: bytes of the frame that it may begin at; None where no load tells.
+        starts: bytes of the frame that it may begin at.
         size, alignment: bytes of the result.
     """
 
-    starts: frozenset[int] | None
+    starts: frozenset[int]
     size: int
     alignment: int
 
@@ -130,7 +130,7 @@ def frame_map(
             _place(owners, number, found, starts[found.function])
     _give_slots(owners, function, accesses)
     _pad(owners, starts, _depot_ends(objects), placements)
-    returned = _place_results(owners, results)
+    _place_results(owners, results)
     # The one depot that no site places has what is left, where that is as large as it.
     unplaced = [(name, end) for name, end in _depot_ends(objects).items() if name not in starts]
     if len(unplaced) == 1:
@@ -142,8 +142,6 @@ def frame_map(
                 unplaced = []
     if not unplaced:
         _fill_between_slots(owners)
-    if {name for name, _ in unplaced} <= {callee.name for callee in function.callees}:
-        _place_unread(owners, returned, alignment)
     return _with_reserve(_ranges(owners, alignment, objects), reserve)
 
 
@@ -214,39 +212,17 @@ def _pad(
             owners[end:padded] = [_PADDING] * (padded - end)
 
 
-def _place_results(
-    owners: list[_Owner | None], results: Sequence[ResultBuffer]
-) -> list[ResultBuffer]:
-    """Give what calls return its bytes, where a load tells them; the results that none tells."""
+def _place_results(owners: list[_Owner | None], results: Sequence[ResultBuffer]) -> None:
+    """Give what calls return its bytes, where one place alone is free for it."""
     for found in results:
         free = [
             at
-            for at in found.starts or ()
+            for at in found.starts
             if at + found.size <= len(owners)
             and all(owner in (None, _RETURNED) for owner in owners[at : at + found.size])
         ]
         if len(free) == 1:
             owners[free[0] : free[0] + found.size] = [_RETURNED] * found.size
-    return [found for found in results if found.starts is None]
-
-
-def _place_unread(
-    owners: list[_Owner | None], results: Sequence[ResultBuffer], alignment: int
-) -> None:
-    """Results of which nothing is read have what is left, where that is as large as one.
-
-    A result may have the place of values that other calls get or return, and be larger than they.
-    """
-    for size in sorted({found.size for found in results}, reverse=True):
-        for start in _gaps(owners, size, alignment):
-            end = start + size
-            if end == len(owners) or owners[end] is not None:
-                owners[start:end] = [_RETURNED] * size
-        for start, end in _free(owners):
-            first = end - size
-            in_turn = owners[first:start] if 0 <= first < start else []
-            if in_turn and all(owner == _RETURNED for owner in in_turn):
-                owners[start:end] = [_RETURNED] * (end - start)
 
 
 def _fill_between_slots(owners: list[_Owner | None]) -> None:
@@ -258,16 +234,6 @@ def _fill_between_slots(owners: list[_Owner | None]) -> None:
     for before, after in pairwise(slots):
         if after - before > 1 and all(owner is None for owner in owners[before + 1 : after]):
             owners[before + 1 : after] = [owners[before]] * (after - before - 1)
-
-
-def _free(owners: Sequence[_Owner | None]) -> list[tuple[int, int]]:
-    """The ranges that nobody owns: where they begin, and what is behind them."""
-    edges = [at for at in range(len(owners) + 1) if _owned(owners, at - 1) != _owned(owners, at)]
-    return list(zip(edges[::2], edges[1::2], strict=True))
-
-
-def _owned(owners: Sequence[_Owner | None], at: int) -> bool:
-    return not 0 <= at < len(owners) or owners[at] is not None
 
 
 def _gaps(owners: Sequence[_Owner | None], size: int, alignment: int) -> list[int]:

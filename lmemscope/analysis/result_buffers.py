@@ -27,7 +27,7 @@ _MOST_LINES = 400
 def result_buffers(
     flow: ModuleFlow, kernel: CubinFunction, loads: Iterable[tuple[Site, Origin]]
 ) -> tuple[ResultBuffer, ...]:
-    """Structures that the calls of a kernel's own body return; equal ones once.
+    """Structures that the calls of a kernel's own body return and that are read; equal ones once.
 
     Args:
         flow: analyses of the PTX.
@@ -38,14 +38,15 @@ def result_buffers(
     read: dict[tuple[str, int], list[Site]] = defaultdict(list)
     begins: dict[tuple[str, int], set[int]] = defaultdict(set)
     for site, origin in loads:
-        found = _read(flow, origin)
-        if found is None or found[0] not in calls or site.base != STACK_POINTER:
+        loaded = _read(flow, origin)
+        if loaded is None or loaded[0] not in calls or site.base != STACK_POINTER:
             continue
-        key, offset, width = found
+        key, offset, width = loaded
         # Of a vector, a narrower load reads one of the elements.
         parts = range(offset, offset + max(width - site.width, 0) + 1, site.width)
         begins[key].update(site.displacement - at for at in parts)
         read[key].append(site)
+    found = []
     for key, sites in read.items():
         buffer = calls[key]
         first = min(site.displacement for site in sites)
@@ -56,8 +57,8 @@ def result_buffers(
             for at in begins[key]
             if 0 <= at <= first and last <= at + buffer.size and at % buffer.alignment == 0
         )
-        calls[key] = replace(buffer, starts=frozenset(fitting))
-    return tuple(dict.fromkeys(calls.values()))
+        found.append(replace(buffer, starts=frozenset(fitting)))
+    return tuple(dict.fromkeys(found))
 
 
 def _results(
@@ -73,7 +74,7 @@ def _results(
             for result in call.results:
                 declared = _declared(flow, result, line)
                 if declared is not None:
-                    yield (name, call.index), ResultBuffer(None, *declared)
+                    yield (name, call.index), ResultBuffer(frozenset(), *declared)
 
 
 def _declared(flow: ModuleFlow, result: str, line: int) -> tuple[int, int] | None:

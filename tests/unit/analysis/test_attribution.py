@@ -339,11 +339,6 @@ def test_all_of_what_a_function_returns_in_memory_is_its_callers() -> None:
     assert both[0] == (0, 40, "saved registers")
 
 
-def test_a_result_that_is_not_read_has_a_place_of_just_its_size() -> None:
-    assert returning("", frame=40) == [(0, 40, "saved registers")]
-    assert returning("", frame=80) == [(0, 80, "unknown")]
-
-
 @pytest.mark.parametrize(
     ("ptx", "log", "cause", "kind"),
     [

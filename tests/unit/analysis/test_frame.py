@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lmemscope.analysis.frame import Placement, ResultBuffer, frame_map
+from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.ledger import shares
 from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import Cause, FrameRange, KernelKind, LocalObject, SiteClass
@@ -225,16 +225,6 @@ def test_what_is_unknown_is_unattributed_and_padding_has_no_cause() -> None:
         ("spill slots", "register-spill"),
         ("padding", None),
     ]
-
-
-def test_a_result_that_nothing_reads_lies_on_the_values_of_other_calls() -> None:
-    read, unread = ResultBuffer(frozenset({0}), 16, 8), ResultBuffer(None, 32, 8)
-    for frame, expected in (
-        (32, [(0, 32, "call-frame")]),
-        (64, [(0, 16, "call-frame"), (16, 48, "unattributed")]),
-    ):
-        ranges = frame_map(frame, cubin_function("k"), (), (), (), (read, unread))
-        assert [(part.offset, part.size, part.cause) for part in ranges] == expected
 
 
 # Ledgers.
