@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.analysis.ptx.forms import is_base
-from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.cubin import LARGEST_FRAME
@@ -75,14 +74,13 @@ class Contents:
         """Whether it holds the same constants on every call, whenever it is read.
 
         A value computed from counters of loops with constant trip counts is such a constant; one
-        that is stored under a condition, or after a read, is not, unless it was there before: each
-        call of an inlined function fills its table anew.
+        that is stored under a condition, or after a read, is not.
         """
         if not self._stores or not self._loads:
             return False
         if any(leaf.is_dynamic for access in self._stores for leaf in access.leaves):
             return False
-        if not (self._is_filled_first or self._is_filled_alike):
+        if not self._is_filled_first:
             return False
         different: set[str] = set()
         for access in self._stores:
@@ -185,9 +183,9 @@ class Contents:
         if any(leaf.kind == "symbol" and leaf.name in self._module.shared for leaf in made_of):
             return None  # Each block has its own place: no initialiser can say where.
         leaves = [leaf for leaf in made_of if leaf.kind != "symbol"]
-        if any(leaf.is_dynamic and not self._is_constant_data(leaf) for leaf in leaves):
+        if any(leaf.is_dynamic for leaf in leaves):
             return None
-        # What counts, or is read from constant data, is another one in each iteration.
+        # What counts is another one in each iteration.
         return frozenset({value, f"{value}, next"} if leaves else {self._immediate(value, index)})
 
     def _immediate(self, register: str, at: int) -> str:
@@ -216,32 +214,6 @@ class Contents:
             for load in first.values()
         )
 
-    @cached_property
-    def _is_filled_alike(self) -> bool:
-        """Whether each place only ever gets one constant, and has it before every load."""
-        held: dict[tuple[int, int], set[str]] = defaultdict(set)
-        blocks: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-        flow = self._dataflow.flow
-        for access in self._stores:
-            if access.offset is None:
-                return False
-            values = stored_values(self._instructions[access.index])
-            width = access.width // max(len(values), 1)
-            for value, position in values:
-                constants = self._constants(value, access.index)
-                place = (access.offset + position, width)
-                held[place] |= constants or {value, f"{value}, unknown"}
-                if len(held[place]) > 1:
-                    return False
-                blocks[place].setdefault(flow.block_of(access.index), access.index)
-        filled = {tuple(sorted(found.values())) for found in blocks.values()}
-        loads = {flow.block_of(load.index): load.index for load in reversed(self._loads)}
-        return all(
-            any(flow.dominates(store, load) for store in stores)
-            for stores in filled
-            for load in loads.values()
-        )
-
     def _is_always_before(self, store: int, load: int) -> bool:
         """Whether a store, or the loop that makes it in every iteration, precedes a load."""
         flow = self._dataflow.flow
@@ -251,15 +223,6 @@ class Contents:
             and flow.dominates(loop.header, load)
             and all(flow.dominates(store, latch) for latch in loop.latches)
             for loop in flow.loops
-        )
-
-    def _is_constant_data(self, leaf: Leaf) -> bool:
-        """A load from the initialiser that the compiler made a variable of (``__const…``)."""
-        name = leaf.name or ""
-        return (
-            leaf.kind == "memory"
-            and name.lstrip("$").startswith("__const")
-            and self._module.initial_value(name) is not None
         )
 
     def _piece(self, value: str) -> _Piece | None:

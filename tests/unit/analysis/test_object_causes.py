@@ -259,18 +259,6 @@ def test_a_register_that_is_written_again_later_was_a_constant_before() -> None:
     assert cause(f"{moved}@%p1 bra $L1;\nret;") == "dynamic-index"
 
 
-def test_a_table_that_is_filled_anew_with_the_same_constants_stays_one() -> None:
-    """Each inlined copy of a function fills its table in the same place of the frame."""
-    table = "st.local.u32 [%rd1], 3;\nst.local.u32 [%rd1+4], 5;\n"
-    again = "mov.u32 %r8, 3;\nst.local.u32 [%rd1], %r8;\nst.local.u32 [%rd1+4], 5;\n"
-    body = f"{ADDRESS}\n{table}{READ}\n{again}ld.local.u32 %r4, [%rd3];\nadd.s32 %r8, %r8, 1;\n"
-    assert cause(f"{body}ret;") == "const-table"
-    assert cause(f"{body.replace('%r8, 3', '%r8, 4')}ret;") == "dynamic-index"
-    # What was not stored before the first load is another value then.
-    more = body.replace(again, f"{again}st.local.u32 [%rd1+8], 7;\n")
-    assert cause(f"{more}ret;") == "dynamic-index"
-
-
 STRUCTURE = ".param .align 4 .b8 k_param_0[80], .param .u32 k_param_1"
 
 
