@@ -204,22 +204,6 @@ def test_the_counter_of_a_loop_that_is_written_out_is_no_run_time_index(tmp_path
     assert "const int at = i;" not in said
 
 
-RETURNED = """struct Info { double v[12]; };
-__device__ Info info(const float *x);
-__device__ void take(float a, float b, double c, double d, double e, double f, double g, double h,
-                     double i, double j, double k, double l, const float *x, Info m);
-__global__ void k(const float *x, float *out) {
-  info(x);
-  out[threadIdx.x] = x[0];
-}
-"""
-
-
-def test_a_result_that_nobody_reads_has_its_bytes(tmp_path: Path) -> None:
-    findings, _ = explained(tmp_path, RETURNED, "--nvcc-arg", "-rdc=true")
-    assert {one["cause"] for one in findings} == {"call-frame"}
-
-
 BUFFERS = """\
 #define STEP 512
 __global__ void k(const float *x, float *out, int n) {
