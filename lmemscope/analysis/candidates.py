@@ -34,24 +34,17 @@ class Shape:
     Attributes:
         size: bytes, padding included.
         places: of its accesses, from its own beginning.
-        spare: bytes that its depot's alignment may have added behind it, beyond `PADDING`.
         padding: bytes that the next object's alignment may have added behind it, at most.
     """
 
     size: int
     places: tuple[Place, ...]
-    spare: int = 0
     padding: int = PADDING - 1
 
     @property
     def is_indexed(self) -> bool:
         """Whether any access has an index."""
         return any(place.step for place in self.places)
-
-    def slack(self, size: int) -> int:
-        """Bytes of it behind so many, but for `spare`; negative where it is smaller."""
-        behind = self.size - size
-        return behind - min(max(behind, 0), self.spare)
 
     def ends_behind(self, size: int) -> bool:
         """Whether most constant places in it are behind so many bytes: that is no padding.
@@ -161,7 +154,7 @@ def candidates_of(
     for variable in variables:
         if not variable.size or is_reference(variable.type) or variable.name == "this":
             continue
-        slack = shape.slack(variable.size)
+        slack = shape.size - variable.size
         if slack >= PADDING or (slack > shape.padding and not shape.places):
             continue
         mention = mentions.share(owner, lines, variable)

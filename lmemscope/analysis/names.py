@@ -316,7 +316,7 @@ class Names:
             owner, (instructions[one.index] for one in found.accesses if one.leaves)
         )
         inside = places.among(found.accesses, found)
-        shape = Shape(found.size, inside, _spare(objects, found), _padding(objects, found))
+        shape = Shape(found.size, inside, _padding(objects, found))
         filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
         numbers = self._numbers_of(objects, places, found)
@@ -336,13 +336,6 @@ class Names:
             for number in numbers.of(access, places.of(access, found))
             if not any(self._mentions.takes_bits(owner, one) for one in number.shown)
         ]
-
-
-def _spare(objects: FunctionObjects, found: StackObject) -> int:
-    """Bytes that its depot's alignment may have added behind the last object of it."""
-    end = found.offset + found.size
-    ending = (one.align for one in objects.body.locals if one.size == end)
-    return max(0, max(ending, default=0) - PADDING)
 
 
 def _padding(objects: FunctionObjects, found: StackObject) -> int:

@@ -288,24 +288,6 @@ def test_a_pointer_is_not_what_a_float_is_stored_in() -> None:
     assert handed_on("ld.global.f64 %fd1, [%rd5];", PARAMETERS[:1]) is None
 
 
-@pytest.mark.parametrize(("align", "name"), [(128, "undo"), (16, None)])
-def test_what_aligns_a_depot_lies_behind_its_last_variable(align: int, name: str | None) -> None:
-    body = f"""{depot(256).replace(".align 16", f".align {align}")}
-add.u64 %rd1, %SPL, 0;
-mul.wide.s32 %rd3, %r1, 4;
-add.s64 %rd4, %rd1, %rd3;
-.loc 1 2 0
-st.local.u32 [%rd4], %r2;
-ret;"""
-    ptx = program(body)
-    objects = ModuleFlow(ptx).objects("k")
-    assert objects is not None
-    sources = source_text({"a.cu": "int undo[40];\nundo[n] = m;\n"})
-    names = Names([variable("undo", "int[40]", 160, 1)], ptx, sources)
-    (one,) = names.of_objects(objects, objects.objects.values())
-    assert (None if one.name is None else one.name.name) == name
-
-
 @pytest.mark.parametrize(
     ("callee", "position", "fits"),
     [
