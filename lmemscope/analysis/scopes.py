@@ -63,7 +63,7 @@ class Scopes:
         braces = parentheses = 0
         header = False
         # Whether it is declared in the head of a loop or a condition: then that is its scope.
-        for number, _, text in self.lines(file, line):
+        for number, text in self._lines(file, line):
             for char in text[first.end() if number == line else 0 :]:
                 braces += (char == "{") - (char == "}")
                 parentheses += (char == "(") - (char == ")")
@@ -73,11 +73,8 @@ class Scopes:
                     return number
         return None
 
-    def lines(self, file: str, first: int) -> Iterator[tuple[int, int, str]]:
-        """Lines from one on, each with how many conditions of the preprocessor it is in.
-
-        Of what a condition chooses from, the first alone.
-        """
+    def _lines(self, file: str, first: int) -> Iterator[tuple[int, str]]:
+        """Lines from one on; of what the preprocessor chooses from, the first alone."""
         skipped = depth = 0
         for number in range(first, first + _LONGEST):
             text = self._sources.code_line(file, number)
@@ -92,4 +89,4 @@ class Scopes:
                     depth = max(depth - 1, 0)
                 continue
             if not skipped:
-                yield number, depth, text
+                yield number, text
