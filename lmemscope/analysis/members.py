@@ -138,7 +138,7 @@ def _indexed_arrays(
             near = arrays_at(parts, place)
             if not near:
                 return {}
-            said = {part: names.said(objects, [access], part) for part in near}
+            said = {part: names.said(objects, [access], name.variable, part) for part in near}
             best = max(near, key=lambda part: said[part])
             own[best] = None
             if said[best] or len(each) > 1 or _begins_alone(parts, best, place.start):
@@ -153,7 +153,9 @@ def _indexed_arrays(
     if len(ordered) == 1 and ordered[0].size == name.variable.size:
         # All that a class holds: who writes `v[i]` knows it by the name of the whole.
         indexed = [access for access in found.accesses if access.index in arrays]
-        if not has_no_name(name.variable) and not names.said(objects, indexed, ordered[0]):
+        if not has_no_name(name.variable) and not names.said(
+            objects, indexed, name.variable, ordered[0]
+        ):
             return {}
     return arrays
 

@@ -248,6 +248,22 @@ class Mentions:
             self._said[key] = any(contains(text, name) for text in self.levels(frame))
         return self._said[key]
 
+    def says_pointer(self, owner: str, chain: _Chain, variable: Variable, member: str) -> bool:
+        """Whether a line of a variable's function holds a pointer that leads to a member of it.
+
+        Args:
+            owner: mangled name of the function that the chain ends in.
+            chain: of an access.
+            variable: the structure.
+            member: its path behind the variable's name.
+        """
+        at = _position(owner, chain, variable)
+        if at is None:
+            return False
+        own = frozenset({(variable.name, *member.strip(".").split("."))})
+        words = _words(self.aliases.within(own, variable.function, variable))
+        return any(self.says(chain[at], word) for word in words)
+
     def takes_bits(self, owner: str, instruction: Instruction) -> bool:
         """Whether a function on an instruction's lines may take a number for one of another kind.
 

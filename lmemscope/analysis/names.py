@@ -255,14 +255,19 @@ class Names:
         self,
         objects: FunctionObjects,
         accesses: Sequence[PtxAccess],
+        variable: Variable,
         part: Part,
     ) -> int:
-        """How many accesses have a member's name on one of their lines."""
+        """How many accesses have a member's name, or a pointer's to it, on one of their lines."""
         owner = same_function(objects.dataflow.function.name)
         instructions = objects.body.instructions
         lines = self._mentions.lines(owner, (instructions[access.index] for access in accesses))
         return sum(
-            count * any(self._mentions.says(frame, part.word) for frame in chain)
+            count
+            * (
+                any(self._mentions.says(frame, part.word) for frame in chain)
+                or self._mentions.says_pointer(owner, chain, variable, part.path)
+            )
             for chain, _, count in lines.chains
         )
 
