@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lmemscope.analysis.constructed import members_given
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.scopes import Scopes
@@ -35,6 +36,8 @@ _ASSIGNED = re.compile(
 )
 _PLAIN = re.compile(r"(?:&\s*)?[A-Za-z_][\w.]*(?:\[0\])?\s*")
 _MEMBER = re.compile(r"\.|->")
+_CONSTRUCTOR = re.compile(r"C[123]E")
+"""In a mangled name (Itanium C++ ABI, 5.1.4.3), where `this` says the rest."""
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 """In the mangled name of a lambda's call operator, behind that of the function around it."""
 
@@ -236,6 +239,10 @@ class Aliases:
         types, values = {one.name: one for one in held}, dict(self.initialised(function))
         for one in held:
             place = SourceLocation(one.file, one.line)
+            if one.members and not one.is_parameter:
+                given = members_given(self._sources, one, self._constructors(one.type))
+                for path, target in given:
+                    yield Link(path, frozenset({target}), frozenset(), place)
             if one.is_parameter or not _INDIRECT.search(one.type):
                 continue
             if one in values:
@@ -307,6 +314,17 @@ class Aliases:
                 place = SourceLocation(file, number)
                 value = Statement(match["value"], [0], number)
                 yield _link(path, value, place, types, pointer)
+
+    def _constructors(self, kind: str) -> list[list[Variable]]:
+        """The parameters of each constructor of a class, by the name of its type."""
+        found: dict[tuple[str, int, int], list[Variable]] = {}
+        for function, variables in self._by_function.items():
+            if _CONSTRUCTOR.search(function) is None:
+                continue
+            first, *own = (one for one in variables if one.is_parameter)
+            if own and first.name == "this" and first.type.partition(" *")[0] == kind:
+                found[own[0].file, own[0].line, len(own)] = own
+        return list(found.values())
 
 
 def is_lambda(function: str) -> bool:

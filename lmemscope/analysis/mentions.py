@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.aliases import Aliases, Known, is_lambda
+from lmemscope.analysis.constructed import declaration
 from lmemscope.analysis.layout import has_union, is_reference
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.kernel_names import stable_name
@@ -75,6 +76,7 @@ class Mentions:
         self._texts: dict[SourceLocation, str] = {}
         self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
         self._own: dict[Variable, Known] = {}
+        self._declared_to: dict[tuple[str, int], int] = {}
         self._reinterpreting: dict[tuple[str, str], bool] = {}
 
     def lines(self, owner: str, instructions: Iterable[Instruction]) -> AccessLines:
@@ -168,7 +170,7 @@ class Mentions:
                 for frame in lambdas
                 for word in inside
             )
-            return float(is_named)
+            return float(is_named or (not at and self._declares(chain[0], variable)))
         depth, words = named
         if depth or is_store is None:
             return _OUTSIDE if depth else 1.0
@@ -209,6 +211,23 @@ class Mentions:
         own = [v for v in held if is_closure(v) and (v.file, v.line) == (place.file, place.line)]
         members = [member for one in own for member in one.members]
         return not own or any(one.name == word or is_reference(one.type) for one in members)
+
+    def _declares(self, frame: InlineFrame, variable: Variable) -> bool:
+        """Whether a line is part of a declaration with an initialiser over several lines."""
+        place = frame.location
+        if place.file != variable.file or place.line <= variable.line:
+            return False
+        key = (variable.file, variable.line)
+        if key not in self._declared_to:
+            self._declared_to[key] = self._last_line(variable)
+        return place.line <= self._declared_to[key]
+
+    def _last_line(self, variable: Variable) -> int:
+        """Where a variable's declaration ends: behind its line only if it has an initialiser."""
+        text = declaration(self._sources, variable)
+        before, brace, _ = text.partition("{")
+        is_list = brace and "=" in before and ";" not in before
+        return variable.line + text.count("\n") - 1 if is_list else variable.line
 
     def _handed_in(
         self, chain: _Chain, at: int, variable: Variable

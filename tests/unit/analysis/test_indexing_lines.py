@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from lmemscope.analysis.constructed import members_given
 from lmemscope.analysis.counted import Turns, running
 from lmemscope.analysis.indexing_lines import indexing_line
 from lmemscope.api import scan
 from lmemscope.exporters.explanation import line_notes
 from lmemscope.formats.statements import Statement
-from lmemscope.model import Finding, InlineFrame, KernelReport, SourceLocation
+from lmemscope.model import Finding, InlineFrame, KernelReport, Member, SourceLocation
 from tests.support.builders import (
     attributed,
     depot,
@@ -160,6 +161,40 @@ def test_the_line_that_indexes_is_the_users_and_has_a_computed_index(
     sources = source_text({inner.location.file: text})
     found = indexing_line(chain, CALLER, sources, is_store=True)
     assert found == (inner.location if is_shown else None)
+
+
+MEMBERS = (Member("data_", 0, 8, "float *"), Member("n", 8, 4, "int"))
+
+
+@pytest.mark.parametrize(
+    ("declared", "constructor", "expected"),
+    [
+        ("View v(list, 16);", "View(float *p, int n) : data_(p), n(n) {}", [("data_", "list")]),
+        ("View v(list, 16);", "View(float *p, int n) { data_ = p; }", [("data_", "list")]),
+        ("View v{list, 16};", "View(float *p, int n) {\n  this->data_ = p;\n}",
+         [("data_", "list")]),
+        ("auto v = View<float>(list, 16);", "View(float *p, int n) : data_{p} {}",
+         [("data_", "list")]),
+        ("View v(list, 16);", "View(float *p, int n) { data_ = p + n; }", []),
+        ("View v(list + 1, 16);", "View(float *p, int n) : data_(p) {}", [("data_", "list")]),
+        ("View v(16, list);", "View(float *p, int n) : data_(p) {}", []),
+        ("View v{list, 16};", None, [("data_", "list")]),
+        ("View v = {list, 16};", None, [("data_", "list")]),
+        ("View v(list, 16);", None, []),
+        ("View v;", None, []),
+    ],
+)  # fmt: skip
+def test_a_constructor_tells_which_member_leads_to_an_array(
+    declared: str, constructor: str | None, expected: list[tuple[str, str]]
+) -> None:
+    sources = source_text({"a.cu": f"{declared}\n\n{constructor or ''}\n"})
+    view = variable("v", "View", 16, 1, members=MEMBERS)
+    parameters = [
+        variable(name, kind, 8, 3, is_parameter=True)
+        for name, kind in (("p", "float *"), ("n", "int"))
+    ]
+    found = members_given(sources, view, [parameters] if constructor is not None else [])
+    assert list(found) == [(("v", member), (name,)) for member, name in expected]
 
 
 LOOPS = """for (int col = 0; col < 4; col++) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from lmemscope.analysis.candidates import Shape
 from lmemscope.analysis.declared_type import declared_type
@@ -77,6 +78,21 @@ def test_the_line_decides_between_arrays_of_one_size() -> None:
     other = variable("sums", "float[16]", 64, 1)
     found = named(64, {0: 2}, "\nx = bins[i];\n", ARRAY, other)
     assert found == {0: ("bins", "certain")}
+
+
+@pytest.mark.parametrize(
+    ("declared", "name"),
+    [
+        ("float bins[16] = {\n  x,\n  y};", "bins"),
+        ("float bins[16];\n  f(x,\n  y);", None),
+        ("for (int bins = 0; x;) {\n  f(x);\n}", None),
+    ],
+)
+def test_each_line_of_an_initialiser_is_its_variables(declared: str, name: str | None) -> None:
+    bins = replace(ARRAY, line=1)
+    other = variable("sums", "float[16]", 64, 9)
+    found = named(64, {0: 2}, f"{declared}\n", bins, other)
+    assert found.get(0, (None,))[0] == name
 
 
 def test_a_name_inside_another_word_is_no_mention() -> None:
