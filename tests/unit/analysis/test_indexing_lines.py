@@ -95,6 +95,7 @@ def test_a_users_class_is_shown_where_it_indexes_what_it_is_given(
     finding = only(kernel, "d")
     assert finding.location == SourceLocation(str(tmp_path / file), line)
     assert finding.index is not None
+    assert finding.index.expression == "at"
     called = SourceLocation(str(source), caller) if caller is not None else None
     assert finding.index.called_from == called
     assert called is None or called in finding.related
