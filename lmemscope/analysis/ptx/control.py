@@ -23,6 +23,7 @@ class Control:
         self._flow = flow
         self._blocks = flow.blocks
         self._exits: dict[int, frozenset[int]] = {}
+        self._reached: dict[tuple[int, int], frozenset[int]] = {}
         self._members: dict[int, frozenset[int]] = {}
 
     def condition(self, block: int) -> tuple[int, tuple[str, ...]]:
@@ -75,6 +76,25 @@ class Control:
                 taken = target is None or target not in loop.members
                 (register,) = registers_of(branch.predicate) or ("",)
                 yield index, register, taken != branch.predicate.startswith("!")
+
+    def passes_by(self, leaving: int, loop: Loop, block: int) -> bool:
+        """Whether a way out of a loop leads past a block, unless the loop begins anew.
+
+        Args:
+            leaving: the block of the loop whose branch is asked about; one that only leads to
+                others that leave passes nothing by.
+            loop: the loop.
+            block: a block behind it.
+        """
+        members = self.blocks_of(loop)
+        ways = [one for one in self._blocks[leaving].successors if one not in members]
+        key = (leaving, loop.header)
+        if key not in self._reached:
+            run = reached(
+                ways, lambda one: self._blocks[one].successors, lambda one: one not in members
+            )
+            self._reached[key] = frozenset((*members, *run))
+        return leaving in self.leaving(loop) and block not in self._reached[key]
 
     def blocks_of(self, loop: Loop) -> frozenset[int]:
         """The blocks of a loop."""

@@ -359,13 +359,14 @@ class Dependences:
             for loop in loops:
                 exits = self.control.exits(loop)
                 counting = {one for one in exits if self._iterations.counts(one, loop)}
+                leading = {one for one in counting if not self.control.passes_by(one, loop, block)}
                 ended = exits - counting
                 if block in self._remainders.zone(loop):
                     # Lanes that run other numbers of iterations come with other counters.
                     if not self._iterations.are_even(loop):
-                        found.update(self._conditions(counting).only_between_lanes())
+                        found.update(self._conditions(leading).only_between_lanes())
                 else:
-                    ended |= counting
+                    ended |= leading
                 found.update(self._conditions(ended))
             self._ended[key] = found
         return self._ended[key]

@@ -230,6 +230,25 @@ def test_a_condition_between_copies_of_one_value_chooses_nothing() -> None:
     assert read_last(changed) == ({"%tid.x", "k_param_0"}, "data-dependent")
 
 
+def test_an_exit_that_leads_past_a_use_says_nothing_of_it() -> None:
+    search = """
+    mov.u32 %r1, 0;
+$L1:
+    add.s64 %rd2, %rd2, 4;
+    ld.global.u32 %r3, [%rd2];
+    setp.eq.s32 %p1, %r3, 7;
+    @%p1 bra $FOUND;
+    add.s32 %r1, %r1, 1;
+    setp.lt.s32 %p2, %r1, %r9;
+    @%p2 bra $L1;
+    BEHIND
+$FOUND:
+    """
+    assert read_last(search.replace("BEHIND", "ret;"))[0] == {"loop-counter", "k_param_2"}
+    both = {"loop-counter", "k_param_2", "k_param_1"}
+    assert read_last(search.replace("BEHIND", ""))[0] == both
+
+
 AHEAD = """
     and.b32 %r3, %r9, 3;
     setp.eq.s32 %p2, %r3, 0;
