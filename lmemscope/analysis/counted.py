@@ -10,10 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.scopes import Scopes
+from lmemscope.analysis.spelling import Spelling
 from lmemscope.formats.statements import Subscript, bracketed
 from lmemscope.model import SourceLocation, SourceText
 
+_COUNTER = re.compile(r"\bfor\s*\(\s*(?:[\w:]+\s+)*([A-Za-z_]\w*)\s*=(?!=)")
 _HEAD = (
     r"\bfor\s*\(\s*(?:[\w:]+\s+)*{name}\s*=(?!=)\s*(?P<first>[^;=]*);"
     r"\s*(?:{name}\s*[<>]=?\s*(?P<last>[^;=]*);)?"
@@ -176,3 +179,39 @@ def _head(
             last = (found["last"] or "").strip()
             return SourceLocation(file, number), found["first"].strip(), last
     return None
+
+
+def counted(
+    expression: str,
+    loop: SourceLocation,
+    named: ObjectName,
+    names: Names,
+    spelling: Spelling,
+    sources: SourceText,
+) -> str | None:
+    """The index as written: another one than the line's, if that is made of other loops' counters.
+
+    Args:
+        expression: the index on the access's line.
+        loop: the line of the loop whose counter the access is indexed by.
+        named: the variable.
+        names, spelling: of the unit.
+        sources: the user's files.
+
+    Returns:
+        None where several indices have that counter.
+    """
+    heads = _COUNTER.findall(sources.line(loop.file, loop.line))
+    names_there = words(expression)
+    if len(heads) != 1 or not names_there or heads[0] in names_there:
+        return expression
+    variable, last = named.variable, names.scopes.last(named.variable)
+    lines = range(variable.line, (last or 0) + 1)
+    around = "\n".join(sources.line(variable.file, number) for number in lines)
+    # What is no counter itself may well be computed from this one.
+    if not names_there <= set(_COUNTER.findall(around)):
+        return expression
+    texts = {text for text in spelling.all_of(named) if heads[0] in words(text)}
+    if not texts:
+        return expression
+    return texts.pop() if len(texts) == 1 else None

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
-from lmemscope.analysis.counted import Turns, in_turn, running, words
+from lmemscope.analysis.counted import Turns, counted, in_turn, running, words
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.indexed import Indexed
 from lmemscope.analysis.indexing_lines import call_of_accessor, indexing_line, is_changed_with
@@ -104,6 +104,8 @@ class IndexReader:
             counting = self._loop_line(objects, headers[0])
             if is_rolled:
                 loop, written_out = counting, objects.dataflow.written_out(headers[0])
+            if expression is not None and counting is not None:
+                expression = self._of_loop(expression, counting, named)
         sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
         # Once loops are written out compilers take it apart; other indices stay.
         stays = any(leaf.is_dynamic for leaf in leaves)
@@ -127,6 +129,14 @@ class IndexReader:
             called_from=primary.called_from if primary is not None else None,
             chosen_by=tuple(sorted(chosen, key=str)),
         )
+
+    def _of_loop(
+        self, expression: str, loop: SourceLocation, named: ObjectName | None
+    ) -> str | None:
+        names, spelling = self._names, self._spelling
+        if names is None or spelling is None or named is None:
+            return expression
+        return counted(expression, loop, named, names, spelling, self._sources)
 
     def _alternating(
         self,

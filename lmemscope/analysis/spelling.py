@@ -86,6 +86,11 @@ class Spelling:
             if only is not None:
                 yield only
 
+    def all_of(self, named: ObjectName) -> list[str]:
+        """The run-time subscripts of a variable in its scope; none where it is used as a whole."""
+        path = tuple(named.name.split("."))
+        return [one.text for one in self._all_in_scope(path, named.variable)]
+
     def _only(
         self, named: ObjectName, variable: Variable, place: SourceLocation, *, is_store: bool
     ) -> Written | None:
