@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lmemscope.analysis.contents import Contents
+from lmemscope.analysis.library_buffers import ARGUMENT, PRINTING
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.copying import is_copying
-from lmemscope.analysis.ptx.effects import PRINTING
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.guards import open_copy
 from lmemscope.analysis.ptx.leaves import Leaf
@@ -41,8 +41,6 @@ _LAUNCHING = tuple(
 )
 _NUMBER = 4
 """Bytes of a parameter that is no pointer."""
-_ARGUMENT = 8
-"""Bytes of the largest argument of a print; the size of their buffer is a multiple of it."""
 _WHATEVER_INLINED = frozenset({"memory", "thread-id", "block-id", "call"})
 """Sources of an index that stay unknown when a call is inlined."""
 
@@ -237,7 +235,7 @@ class _Reasons:
             return None
         size, behind = self._found.size, self._found.size - reached
         depots = self._objects.body.locals
-        is_whole = len(depots) == 1 and depots[0].align <= _ARGUMENT <= behind
+        is_whole = len(depots) == 1 and depots[0].align <= ARGUMENT <= behind
         return size if is_whole and self._found.offset + size == depots[0].size else reached
 
     def _passed(self) -> tuple[Evidence, ...]:

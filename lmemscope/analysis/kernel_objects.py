@@ -14,6 +14,7 @@ from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.indexing import IndexReader, LocalNames
 from lmemscope.analysis.kept_addresses import compared_address, kept_address
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.library_buffers import Shared, apart
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split
 from lmemscope.analysis.mentions import same_function
@@ -22,6 +23,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.points_to import Told
+from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.ptx_body import Loc
 from lmemscope.model import (
@@ -236,12 +238,36 @@ def _listed(
     """A function's stack objects, their causes by offset, and what each named one is divided in."""
     objects = flow.objects(function)
     assert objects is not None
-    variables = list(objects.objects.values())
+    reductions = Reductions(objects)
+    shared = {
+        found.offset: one
+        for found in objects.objects.values()
+        if (one := apart(objects, found, reductions)) is not None
+    }
+    variables = [
+        shared[offset].variable if offset in shared else found
+        for offset, found in objects.objects.items()
+    ]
     causes = object_causes(flow, kernel, objects, variables)
     listed = [
-        (one, split(names, objects, one)) for one in _named(names, objects, variables, causes)
+        (one, split(names, objects, one))
+        for named in _named(names, objects, variables, causes)
+        for one in [_with_buffers(named, shared)]
     ]
     return objects, causes, listed
+
+
+def _with_buffers(named: NamedObject, shared: Mapping[int, Shared]) -> NamedObject:
+    """A variable with the library's buffers that lie in its place at other times."""
+    buffers = [
+        NamedObject(buffer, (offset,), None)
+        for offset in named.pieces
+        if offset in shared
+        for buffer in shared[offset].buffers
+    ]
+    if not buffers:
+        return named
+    return replace(named, turns=(*buffers, *(named.turns or (named,))))
 
 
 def _told(

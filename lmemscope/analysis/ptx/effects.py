@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+from lmemscope.analysis.library_buffers import PRINTING
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.ptx_isa import GENERIC, space_of
 
 _WHAT = frozenset("add and or xor cas exch min max inc dec".split())
-PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
-"""Functions that CUDA calls for ``printf`` and ``assert``."""
 PRINT = "print"
 POINTED = "store through a pointer"
 """What may be to the thread's own memory as well."""
