@@ -128,7 +128,7 @@ def without_rewrite(case: Case, declined: Mapping[str, str]) -> tuple[Advice, ..
 
 def _made_constant(case: Case) -> str:
     """What makes every index a constant if launches do not differ in it, as a sentence."""
-    if _is_open(case):
+    if _has_run_time_ends(case):
         return (
             " If all launches use the same loop bound, make it a constant in the kernel and "
             "unroll every loop that indexes it: every index is then a constant, if there are "
@@ -226,7 +226,7 @@ def is_counted(case: Case) -> bool:
     return bool(sources) and all(one.kind == "loop-counter" for one in sources)
 
 
-def _is_open(case: Case) -> bool:
+def _has_run_time_ends(case: Case) -> bool:
     """Whether all indices are counters' of loops, of which the ends are known at run time alone."""
     if case.index is not None and case.index.least_uniform != "uniform":
         return False  # Threads differ in how far they count.

@@ -253,12 +253,6 @@ def test_a_scalar_is_never_the_indexed_object() -> None:
     assert [one.name for one in alone.objects] == [None]
 
 
-def test_a_scalar_whose_bytes_are_selected_by_a_cast_may_be() -> None:
-    word = variable("word", "unsigned long long", 8)
-    fact = kernel(8, [element(0, 1, 1)], "x = ((unsigned char *)&word)[i];", word)
-    assert [(one.name, one.confidence) for one in fact.objects] == [("word", "likely")]
-
-
 def test_elements_of_another_size_are_not_certain() -> None:
     table = variable("table", "double[8]", 64)
     (found,) = kernel(64, [element(0, 4, 4)], "x = table[i];", table).objects
