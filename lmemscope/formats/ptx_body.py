@@ -224,8 +224,9 @@ class _BodyParser:
         if depth > _DEEPEST_INLINED:
             raise FormatError("ptx", f"calls are inlined more than {_DEEPEST_INLINED} deep")
         known = self._call_sites.get(here)
-        if known is not None and function is None and outer is None:
+        if known is not None and here[1] and function is None and outer is None:
             # After code without a line, compilers do not repeat where the same place is inlined.
+            # Line 0 is no place: code of several functions has it.
             self._loc = known
         else:
             self._loc = self._call_sites[here] = Loc(*here, function, outer)

@@ -149,6 +149,29 @@ $L__info_string1:
     ]
 
 
+def test_code_without_a_line_is_inlined_where_it_says_and_nowhere_else() -> None:
+    text = """
+.visible .entry k()
+{
+	.loc 1 30 0
+	.loc 1 0 0, function_name $L__info_string0, inlined_at 1 13 3
+	mov.u32 %r0, 1;
+	.loc 1 8 3, function_name $L__info_string0, inlined_at 1 13 3
+	mov.u32 %r1, 1;
+	.loc 1 0 0
+	mov.u32 %r2, 1;
+	.loc 1 8 3
+	mov.u32 %r3, 1;
+	ret;
+}
+	.file	1 "/src/a.cu"
+"""
+    parsed = PtxModule((HEADER + text).encode())
+    chains = map(parsed.chain, parsed.functions[0].body.instructions)
+    lines = [[frame.location.line for frame in chain] for chain in chains]
+    assert lines[:4] == [[0, 13], [8, 13], [0], [8, 13]]
+
+
 def test_launch_bounds_and_parameters_come_from_the_header() -> None:
     parsed = module(
         "ret;",
