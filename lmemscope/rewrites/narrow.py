@@ -37,7 +37,7 @@ from lmemscope.rewrites.packed import BITS
 from lmemscope.rewrites.ranges import NOTHING, Range, Ranges
 from lmemscope.rewrites.reaching import same_object
 from lmemscope.rewrites.rows import check_rows
-from lmemscope.rewrites.shared_room import room_for
+from lmemscope.rewrites.shared_room import for_threads, room_for
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ def _rewriting(target: Target, array: LocalArray, fields: Fields) -> Rewriting:
         "narrow",
         "unsafe" if caveats else "safe",
         joined((*helper, *declaration, *uses, *carrier.edits, *room.edits)),
-        f"keep `{target.name}` as {fields.what} in a column of shared memory for each of "
-        f"{room.threads} threads",
+        f"keep `{target.name}` as {fields.what} in a column of shared memory "
+        f"{for_threads(room.threads)}",
         "; ".join(caveats) or None,
         room=room.claimed,
     )

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import (
     Elements,
@@ -49,7 +49,7 @@ from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.rows import check_indices, check_rows
 from lmemscope.rewrites.shared_pointers import propose_pointers
-from lmemscope.rewrites.shared_room import LANE, Room, fill_of, room_for
+from lmemscope.rewrites.shared_room import LANE, Room, fill_of, for_threads, room_for
 from lmemscope.rewrites.value_uses import is_asked
 from lmemscope.sources.syntax import Syntax, around
 
@@ -144,8 +144,7 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
         joined(
             (*helper, *_declaration(array, room.threads, together), *carrier.edits, *room.edits)
         ),
-        f"keep `{target.name}` in a column of shared memory for each of "
-        f"{count(room.threads, 'thread')}",
+        f"keep `{target.name}` in a column of shared memory {for_threads(room.threads)}",
         room.caveat,
         room=room.claimed,
     )

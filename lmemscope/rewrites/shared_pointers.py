@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import Elements, LocalArray, element_type, is_captured
 from lmemscope.rewrites.base import DeclinedError, Target
@@ -21,7 +21,7 @@ from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.followed import Places, places
 from lmemscope.rewrites.pointers import Pointer, redeclared
 from lmemscope.rewrites.rows import check_indices
-from lmemscope.rewrites.shared_room import LANE, Room, fill_of
+from lmemscope.rewrites.shared_room import LANE, Room, fill_of, for_threads
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def propose_pointers(
         "shared-memory",
         "unsafe" if room.caveat else "safe",
         joined((*helper, *declared, *found.addresses, *carrier.edits, *room.edits)),
-        f"keep `{target.name}` in a column of shared memory for each of "
-        f"{count(room.threads, 'thread')}, with pointers that step through it",
+        f"keep `{target.name}` in a column of shared memory "
+        f"{for_threads(room.threads)}, with pointers that step through it",
         room.caveat,
         room=room.claimed,
     )

@@ -65,6 +65,11 @@ class Room:
         return ThreadRoom(self.threads, self.kernels)
 
 
+def for_threads(number: int) -> str:
+    """Whose room it is, in a sentence."""
+    return "for the one thread of a block" if number == 1 else f"for each of {number} threads"
+
+
 def _whole_warps(threads: int) -> int:
     """Threads of a block's warps, where there are several lanes."""
     return threads if threads == 1 else -(-threads // _WARP) * _WARP

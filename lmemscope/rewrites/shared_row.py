@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites import shared_memory
 from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_variable
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import declared_as, helper_edits, initialised_on
-from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
+from lmemscope.rewrites.shared_room import LANE, fill_of, for_threads, room_for
 from lmemscope.sources.syntax import Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         "shared-row",
         "unsafe" if room.caveat else "safe",
         joined((*helper, *_declaration(variable, room.threads), *room.edits)),
-        f"keep `{root[1]}` in a row of shared memory for each of {count(room.threads, 'thread')}",
+        f"keep `{root[1]}` in a row of shared memory {for_threads(room.threads)}",
         room.caveat,
         room=room.claimed,
     )

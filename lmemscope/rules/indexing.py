@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -118,12 +118,20 @@ def without_rewrite(case: Case, declined: Mapping[str, str]) -> tuple[Advice, ..
     pieces = "" if is_piece else ", or process it in pieces that fit in registers"
     way = f" Let the threads of a warp cooperate on one array{pieces}.{conditions(case)}"
     near = "".join(
-        f" `fix` does not offer `{name}` here: {reason}."
-        for name, reason in islice(declined.items(), 1)
+        f" `fix` does not offer {name} here: {reason}."
+        for reason, name in islice(_by_reason(declined), 2)
     )
     constant = _made_constant(case) if found.size <= REGISTER_FILE else ""
     text = f"No small change is known to remove it.{near}{constant}{way}"
     return (Advice(text, is_none=True),)
+
+
+def _by_reason(declined: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Each reason with the rewrites that have it, in a sentence."""
+    names: dict[str, list[str]] = {}
+    for name, reason in declined.items():
+        names.setdefault(reason, []).append(f"`{name}`")
+    return ((reason, listed(own, "or")) for reason, own in names.items())
 
 
 def _made_constant(case: Case) -> str:

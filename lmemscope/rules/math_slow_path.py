@@ -55,8 +55,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "registers and code size."
         ),
         Advice(
-            "For pi times something, `sinpi`, `cospi` or `sincospi` of that factor have no slow "
-            "path."
+            "For the sine or cosine of pi times something, `sinpi`, `cospi` or `sincospi` of that "
+            "factor have no slow path."
         ),
         *_faster(is_float),
         *_promise(case, is_float),

@@ -6,6 +6,7 @@ import pytest
 
 from lmemscope.model import Cause
 from lmemscope.rewrites import proposals
+from lmemscope.rewrites.shared_room import for_threads
 from tests.support.rewriting import kernel, target
 
 
@@ -28,3 +29,8 @@ def test_it_begins_with_a_verb(
     found = {one.rewrite: one.summary for one in reversed(proposals(asked)[0])}
     assert found[rewrite] == said
     assert all(one[0].isalpha() for one in found.values())
+
+
+def test_whose_room_it_is() -> None:
+    assert for_threads(64) == "for each of 64 threads"
+    assert for_threads(1) == "for the one thread of a block"

@@ -296,6 +296,21 @@ def test_advice_that_no_rewrite_follows_says_why() -> None:
     assert rules.advice_for(case, finding, [same]) == (same,)
 
 
+def test_where_no_rewrite_applies_the_nearest_reasons_are_said() -> None:
+    facts = array("float[16]", 64)
+    ((case, finding),) = rules.cases(facts, source_text({"a.cu": ""}))
+    why = {
+        "shared-memory": "it does not fit",
+        "shared-row": "it does not fit",
+        "select": "it is &a",
+    }
+    (only,) = rules.advice_for(case, finding, declined={**why, "narrow": "it is a float"})
+    assert only.is_none
+    assert "`shared-memory` or `shared-row` here: it does not fit." in only.text
+    assert "`select` here: it is &a." in only.text
+    assert "narrow" not in only.text
+
+
 def test_an_index_that_is_chosen_beside_the_counters_stays_when_loops_are_unrolled() -> None:
     index = replace(indexed(COUNTER, expression="i"), loop=HERE)
     alone = kernel("rolled-loop", index=index)
