@@ -222,7 +222,7 @@ class Lines:
         None for other ones, and where no call is found.
 
         Division and roots have such ones; PTX knows nothing of them, and the line table ends with
-        whatever code lies before. Of several calls, the first is meant.
+        whatever code lies before. Of several calls, the one in the deepest loop is meant.
         """
         key = (kernel.name, body.name)
         if self._is_in_ptx(body):
@@ -230,11 +230,11 @@ class Lines:
         if key not in self._machine_callers:
             self._machine_callers[key] = ()  # A function that calls itself says nothing.
             found = [
-                (pc, self._of_machine_call(kernel, pc))
+                (-self._depth(kernel, pc), pc, self._of_machine_call(kernel, pc))
                 for pc in self._cubin.calls(kernel).get(body.start, ())
             ]
-            said = (one for one in found if one[1])
-            self._machine_callers[key] = min(said, default=(0, None))[1]
+            said = (one for one in found if one[2])
+            self._machine_callers[key] = min(said, default=(0, 0, None))[2]
         return self._machine_callers[key]
 
     def _of_machine_call(self, kernel: CubinFunction, pc: int) -> Chain:
@@ -248,6 +248,17 @@ class Lines:
     def _is_in_ptx(self, body: CubinFunction) -> bool:
         flow = self._flow
         return flow is None or flow.ptx.function(original_name(body.name)) is not None
+
+    def _depth(self, kernel: CubinFunction, pc: int) -> int:
+        """Loops around a machine instruction, as the PTX that it is made of stands in them."""
+        flow = self._flow
+        entry = line_at(self._cubin.ptx_lines.get(kernel.section, []), pc)
+        function = flow.ptx.function_at(entry.line) if flow is not None and entry else None
+        dataflow = flow.dataflow(function.name) if flow is not None and function else None
+        if dataflow is None or entry is None:
+            return 0
+        indices = dataflow.by_line.get(entry.line, ())
+        return max((dataflow.flow.depth(index) for index in indices), default=0)
 
     def reader_line(self, chain: Chain, kernel: str) -> SourceLocation | None:
         """The line of a chain that a reader of a kernel is sent to."""
