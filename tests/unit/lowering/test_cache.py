@@ -125,8 +125,7 @@ class TestReports:
         whole = analyse_unit(unit, Wanted(cache=store, proposals=True))
         ((was,), (now,)) = plain.kernels[0].findings, whole.kernels[0].findings
         assert all(one.applicability is None for one in was.advice)
-        proposed = [one for one in now.advice if one.applicability is not None]
-        assert "- " in (proposed[0].code or "")
+        assert any(one.applicability is not None for one in now.advice)
         assert replace(now, advice=()) == replace(was, advice=())
         # It is kept in turn.
         again = analyse_unit(unit, Wanted(cache=store, proposals=True))
