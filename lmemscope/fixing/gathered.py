@@ -109,15 +109,19 @@ def _with_soon(
     from lmemscope.fixing.attach import with_fixes
     from lmemscope.fixing.run import Asked, CutError, LateError, try_rewrites
 
-    kernels, until = session.settings.kernels, time.monotonic() + SECONDS
-    if all(_is_source(one) for one in paths):
+    kernels = session.settings.kernels
+    is_whole = all(_is_source(one) for one in paths)
+    if is_whole:
         report, analysed = run_whole(paths, session, objects=True)
-        until = time.monotonic() + SECONDS
-        is_whole = True
     else:
         report, analysed = gathered_analysed(paths, session)
-        is_whole = False
-    own = [(unit, made) for unit, made in analysed if made.kernels and _is_source(unit.path)]
+    until = time.monotonic() + SECONDS
+    own = [
+        (unit, made)
+        for unit, made in analysed
+        # A program that runs for its kernels would run again for each trial.
+        if made.kernels and _is_source(unit.path) and not unit.options.run_python
+    ]
     if not is_whole and not (kernels and 0 < len(own) <= _FEW):
         return report, ()
     here = [*_compiled(own, session, until, is_whole=is_whole)]

@@ -148,6 +148,35 @@ def test_of_a_directory_only_a_named_kernel_of_few_sources_is_tried(
     assert all((one.fix is not None) is is_tried for one in findings)
 
 
+HISTOGRAM = """import cupy
+k = cupy.RawKernel(r'''
+extern "C" __global__ void k(const int *p, int *out, int n) {
+  int bins[40] = {};
+  for (int i = 0; i < n; ++i) ++bins[p[i] % 40];
+  out[threadIdx.x] = bins[n];
+}
+''', "k")
+k.compile()
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_program_that_is_run_is_not_run_for_trials_that_nobody_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(HISTOGRAM)
+    fixes = Fixes(tries=False, saved=None, block=None, is_soon=True)
+    with Counting() as executor:
+        flags = {"arch": ("sm_90",), "run_python": runs}
+        session = Session(from_flags(flags).settings, executor)
+        report, _ = gathered_with_fixes(["a.py"], session, fixes)
+    findings = [one for unit in report.units for own in unit.kernels for one in own.findings]
+    assert findings
+    assert all((one.fix is None) is runs for one in findings)
+
+
 @pytest.mark.toolchain
 def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     told: list[tuple[int, int, str]] = []
