@@ -41,6 +41,7 @@ _BINDING = re.compile(r"\bauto[&\s]*$")
 _MARK = re.compile(r"[;{}()]")
 _CONTROL = frozenset({"for", "if", "while", "switch", "catch"})
 _LONGEST = 2000
+_PUNCTUATION = re.compile(r"[()\[\]{};]")
 """Characters of a statement that are looked at."""
 _NEAR = 40
 _STARS = "*& \t\n"
@@ -263,16 +264,21 @@ def _kind(code: str, at: int, head: str, opened: list[tuple[int, Kind, str]]) ->
     return "body" if is_body else "list"
 
 
+def _marks_before(code: str, at: int) -> Iterator[tuple[int, str]]:
+    """The brackets, braces and semicolons in front of an offset, the nearest first."""
+    found = [*_PUNCTUATION.finditer(code, max(0, at - _LONGEST + 1), at)]
+    return ((one.start(), one[0]) for one in reversed(found))
+
+
 def _statement(code: str, at: int) -> int:
     """Where the statement around an offset begins; brackets in front of it are passed."""
     depth = 0
-    for index in range(at - 1, max(-1, at - _LONGEST), -1):
-        char = code[index]
+    for index, char in _marks_before(code, at):
         if char in ")]":
             depth += 1
         elif char in "([":
             depth -= 1
-        elif char in ";{}" and depth <= 0:
+        elif depth <= 0:
             return index + 1
     return max(0, at - _LONGEST)
 
@@ -280,8 +286,7 @@ def _statement(code: str, at: int) -> int:
 def _opening(code: str, at: int) -> int | None:
     """The bracket or brace that is open around an offset within its statement; None without."""
     depth = 0
-    for index in range(at - 1, max(-1, at - _LONGEST), -1):
-        char = code[index]
+    for index, char in _marks_before(code, at):
         if char in ")]":
             depth += 1
         elif char in "([{" and not depth:
