@@ -41,6 +41,8 @@ RULES: tuple[Rule, ...] = tuple(
 """Every rule, in the order of their numbers."""
 
 _BY_CAUSE = {rule.cause: rule for rule in RULES}
+_OF_INDICES = frozenset({"dynamic-index", "rolled-loop"})
+"""Causes that constant indices alone would remove."""
 _SEVERITIES = ("error", "warning", "note")
 _NOT_YOURS = Advice(
     "This is library code: call it with other types or sizes, use an alternative, or leave it as "
@@ -102,7 +104,7 @@ def advice_for(
         if one.rewrite is None or one.rewrite not in names
     )
     found = (*words, *proposed)
-    if traits_of(case.share.cause).indexed:
+    if case.share.cause in _OF_INDICES:
         return with_members(case, found) or without_rewrite(case, declined)
     return found
 

@@ -894,3 +894,17 @@ def test_no_shared_memory_beside_bounds_that_allow_more_threads_than_fit() -> No
     facts = replace(array("float[96]", 384), launch_bounds=LaunchBounds(256, None))
     (finding,) = find(facts)
     assert [one for one in finding.advice if one.rewrite == "shared-memory"] == []
+
+
+@pytest.mark.parametrize("cause", ["large-array", "const-table", "address-taken", "volatile"])
+def test_only_of_indices_it_is_said_what_to_do_for_other_members(cause: Cause) -> None:
+    facts = kernel(cause)
+    (one,) = facts.objects
+    first, second = replace(one, name="s.a"), replace(one, name="s.b", cause="dynamic-index")
+    said = " ".join(
+        advice.text
+        for finding in find(replace(facts, objects=(first, second)), {"a.cu": ""})
+        for advice in finding.advice
+    )
+    assert "Do the same for `s.b`" not in said
+    assert "No small change is known" not in said
