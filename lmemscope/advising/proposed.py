@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lmemscope.advising.targets import Files, targets_of
 from lmemscope.model import Advice, Finding, KernelReport, Rewriting, Unit, UnitReport
-from lmemscope.rewrites import FOR_ANY_ARRAY, REWRITES, proposals, suits
+from lmemscope.rewrites import FOR_ANY_ARRAY, of_cause, proposals, suits
 from lmemscope.rewrites.base import Target
 from lmemscope.rules import advice_for
 
@@ -45,7 +45,7 @@ def with_proposals(
 def _proposed(target: Target) -> tuple[tuple[Advice, ...], Mapping[str, str]]:
     """The proposals for a target, and why other rewrites have none, by their names."""
     made, declined = proposals(target, most=1)
-    every = [one.name for one in REWRITES if target.cause in one.causes]
+    every = [one.name for one in of_cause(target.cause)]
     telling = sorted(
         (one for one in declined if not one.is_absent),
         key=lambda one: (not one.is_ruled_out, FOR_ANY_ARRAY.isdisjoint(one.rewrites)),

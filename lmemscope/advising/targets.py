@@ -23,7 +23,7 @@ from lmemscope.model import (
     is_library,
     traits_of,
 )
-from lmemscope.rewrites import REWRITES, said
+from lmemscope.rewrites import of_cause, said
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules import cases
@@ -281,7 +281,7 @@ def declined_rewrites(one: Untried) -> Iterator[DeclinedRewrite]:
     """
     own = one.declared or one.place
     for why in one.declined:
-        every = tuple(known.name for known in REWRITES if one.cause in known.causes)
+        every = tuple(known.name for known in of_cause(one.cause))
         for name in why.rewrites or every:
             yield DeclinedRewrite(
                 one.input,

@@ -218,6 +218,7 @@ class IndexReader:
             else:
                 place = self._lines.reader_line(called, kernel)
             caller = place
+            chain = self._lines.of_instruction(instruction) if called is None else ()
             turns = self._turns(objects, access)
             key = (id(instruction.loc), access.is_store, turns)
             if key not in said:
@@ -232,13 +233,11 @@ class IndexReader:
                     depth = dimensions_to_pointers(named.type, members)
                     expressions = tuple(dict.fromkeys(leading(one.text, depth) for one in possible))
             elif called is None and caller is not None:
-                chain = self._lines.of_instruction(instruction)
                 inner = indexing_line(chain, caller, self._sources, is_store=access.is_store)
                 place = inner or place
             is_inside = place is not None and caller is not None and place.file != caller.file
             call = caller if is_inside else None
             if place is not None and called is None:
-                chain = self._lines.of_instruction(instruction)
                 call = call_of_accessor(chain, place) or call
             yield Indexed(objects, access, place, expressions, call)
 

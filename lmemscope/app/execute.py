@@ -83,22 +83,15 @@ def run_analysed(
     return _run(paths, session, wanted, narrow)
 
 
-def run_whole(
-    paths: Sequence[str], session: Session, *, objects: bool = False
-) -> tuple[Report, Analysed]:
+def run_whole(paths: Sequence[str], session: Session) -> tuple[Report, Analysed]:
     """As `run`, with what rewrite trials compare: every kernel, its causes and its work.
-
-    Args:
-        paths, session: as of `run`.
-        objects: whether units that a build has compiled are read from there. These cannot be
-            compared with what is compiled here.
 
     Raises:
         UsageError, Interrupted: as `run`.
     """
     settings = session.settings
     wanted = Wanted(quotes=settings.quotes, work=True, proposals=settings.proposals)
-    return _run(paths, session, wanted, objects=objects)
+    return _run(paths, session, wanted)
 
 
 def _run(
@@ -106,8 +99,6 @@ def _run(
     session: Session,
     wanted: Wanted,
     narrow: Narrow | None = None,
-    *,
-    objects: bool = True,
 ) -> tuple[Report, Analysed]:
     settings = session.settings
     binaries, others = split_binaries(paths) if settings.linked else ([], list(paths))
@@ -115,7 +106,7 @@ def _run(
     linking = links_of(planned, binaries, others, settings, narrowed=narrow is not None)
     planned = replace(planned, units=linking.units, left_out=(*planned.left_out, *linking.notes))
     wanted = replace(wanted, cache=session.store, moved=session.moved)
-    if planned.found.compilers and objects and not wanted.quotes:
+    if planned.found.compilers and not (wanted.work or wanted.quotes):
         # Imported late: most commands have no build.
         from lmemscope.discover.objects import with_objects
 

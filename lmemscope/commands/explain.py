@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 from msgspec.structs import replace
 
-from lmemscope.commands.options import compile_options, path_argument, soon_fixed_options
+from lmemscope.commands.options import compile_options, path_argument, timed_fix_options
 from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code, working
 from lmemscope.commands.say import complain, say, show
@@ -29,7 +29,7 @@ _MOST = 5
 @path_argument("target", metavar="PATH[::KERNEL]")
 @click.option("--ptx", "show_ptx", is_flag=True, help="Show the PTX behind each finding.")
 @click.option("--sass", "show_sass", is_flag=True, help="Show the SASS behind each finding.")
-@soon_fixed_options
+@timed_fix_options
 @click.option("--all", "show_all", is_flag=True, help="Also list kernels without local memory.")
 @click.option(
     "--top",

@@ -63,20 +63,24 @@ block_option = block_option_saying(
 )
 
 
+TRIAL_SECONDS = 10.0
+"""Time for rewrites that nobody asked for: some ten trials of an ordinary file on two cores."""
+
+
 def fix_options(function: Function) -> Callable[..., Any]:
     """Add the options that select a source of proven fixes, passed as ``fixes``."""
-    return _fix_options(function, "--fix", "Try rewrites; show what is proven.")
+    return _fix_options(function, "--fix", "Try rewrites; show what is proven.", is_timed=False)
 
 
-def soon_fixed_options(function: Function) -> Callable[..., Any]:
+def timed_fix_options(function: Function) -> Callable[..., Any]:
     """As `fix_options`, where rewrites are tried for some seconds if the user says nothing."""
-    from lmemscope.fixing.gathered import SECONDS
-
-    help_ = f"Try all rewrites, or none.  [default: sources' for {SECONDS:g} seconds]"
-    return _fix_options(function, "--fix/--no-fix", help_)
+    help_ = f"Try all rewrites, or none.  [default: sources' for {TRIAL_SECONDS:g} seconds]"
+    return _fix_options(function, "--fix/--no-fix", help_, is_timed=True)
 
 
-def _fix_options(function: Function, names: str, help_: str) -> Callable[..., Any]:
+def _fix_options(
+    function: Function, names: str, help_: str, *, is_timed: bool
+) -> Callable[..., Any]:
     @click.option(names, "with_fix", is_flag=True, default=None, help=help_)
     @click.option(
         "--fix-from",
@@ -96,8 +100,9 @@ def _fix_options(function: Function, names: str, help_: str) -> Callable[..., An
     ) -> Any:
         from lmemscope.fixing.gathered import Fixes
 
-        is_soon = with_fix is None and "/" in names and fix_from is None
-        fixes = Fixes(bool(with_fix), fix_from, block, is_soon=is_soon)
+        is_default = is_timed and with_fix is None and fix_from is None
+        seconds = TRIAL_SECONDS if is_default else None
+        fixes = Fixes(bool(with_fix), fix_from, block, seconds)
         return function(*args, fixes=fixes, **options)
 
     return command

@@ -16,7 +16,7 @@ from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import verdict_text
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import spellings
-from lmemscope.model import Checked, GateFailure, GateResult, count, is_library
+from lmemscope.model import Advice, Checked, GateFailure, GateResult, count, is_library
 
 _WIDTH = 100
 
@@ -103,13 +103,17 @@ def described(
     if finding is not None:
         made += _led("  why:      ", f"{finding.rule} {finding.message}", width)
         for advice in finding.advice[:1]:
-            # A log does not show what would remove anything.
-            lead: LiteralString = "  explain:  " if failure.route == "log" else "  remove:   "
-            lead = "  try:      " if advice.applicability is not None else lead
-            made += _led(lead, advice.text, width)
+            made += _led(_lead(failure, advice), advice.text, width)
             if advice.code is not None:
                 made += lines(advice.code.rstrip("\n"), "              ")
     return made
+
+
+def _lead(failure: GateFailure, advice: Advice) -> LiteralString:
+    if advice.applicability is not None:
+        return "  try:      "
+    # A log does not show what would remove anything.
+    return "  explain:  " if failure.route == "log" else "  remove:   "
 
 
 def _led(lead: LiteralString, text: str, width: int) -> Sequence[Part]:

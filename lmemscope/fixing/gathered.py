@@ -10,16 +10,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from lmemscope.app.execute import run_whole
 from lmemscope.app.gathered import gathered, gathered_analysed, limited
 from lmemscope.app.session import Session
-from lmemscope.app.worker import analyse_unit
 from lmemscope.discover.locate import is_saved
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.model import Report, Unit, UnitReport, Wanted
 
-SECONDS = 10.0
-"""Time for rewrites that nobody asked for: some ten trials of an ordinary file on two cores."""
 _SOURCES = (".cu", ".cuh", ".py")
 _FEW = 2
 """Units of a project that are compiled for rewrites that nobody asked for."""
@@ -33,16 +29,16 @@ class Fixes:
         tries: whether rewrites are tried now.
         saved: path of a saved document of ``fix``, or None.
         block: threads of a block at most, where rewrites are tried and the source does not say it.
-        is_soon: whether rewrites of sources are tried as long as that takes only `SECONDS`.
+        seconds: for which rewrites of sources are tried though nobody asked for them, or None.
     """
 
     tries: bool
     saved: str | None
     block: int | None
-    is_soon: bool = False
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if self.block is not None and not (self.tries or self.is_soon):
+        if self.block is not None and not self.tries and self.seconds is None:
             raise UsageError(
                 "usage", "--block is for rewrites that are tried", hint="ask for them with --fix"
             )
@@ -75,8 +71,8 @@ def gathered_with_fixes(
     """
     if fixes.saved is not None:
         return _with_saved(paths, session, fixes.saved)
-    if fixes.is_soon:
-        return _with_soon(paths, session, fixes)
+    if fixes.seconds is not None:
+        return _in_time(paths, session, fixes.block, fixes.seconds)
     if not fixes.tries:
         return gathered(paths, session), ()
     saved = next((path for path in paths if is_saved(path)), None)
@@ -99,36 +95,35 @@ def gathered_with_fixes(
     return _limited(with_fixes(report, found), kernels), ()
 
 
-def _with_soon(
-    paths: Sequence[str], session: Session, fixes: Fixes
+def _in_time(
+    paths: Sequence[str], session: Session, block: int | None, seconds: float
 ) -> tuple[Report, tuple[str, ...]]:
-    """The report with what rewrites achieve that can be tried soon.
+    """The report with what rewrites achieve that can be tried in some seconds.
 
     That is for sources, and for kernels that are named of a project with few that have them.
     """
+    from lmemscope.app.execute import run_whole
     from lmemscope.fixing.attach import with_fixes
     from lmemscope.fixing.run import Asked, CutError, LateError, try_rewrites
 
     kernels = session.settings.kernels
     is_whole = all(_is_source(one) for one in paths)
-    if is_whole:
-        report, analysed = run_whole(paths, session, objects=True)
-    else:
-        report, analysed = gathered_analysed(paths, session)
-    until = time.monotonic() + SECONDS
+    report, analysed = (run_whole if is_whole else gathered_analysed)(paths, session)
+    until = time.monotonic() + seconds
+    # A program that runs for its kernels would run again for each trial.
     own = [
         (unit, made)
         for unit, made in analysed
-        # A program that runs for its kernels would run again for each trial.
         if made.kernels and _is_source(unit.path) and not unit.options.run_python
     ]
-    if not is_whole and not (kernels and 0 < len(own) <= _FEW):
-        return report, ()
-    here = [*_compiled(own, session, until, is_whole=is_whole)]
-    asked = Asked(kernels, block=fixes.block, seconds=max(0.0, until - time.monotonic()))
+    if not is_whole:
+        if not (kernels and 0 < len(own) <= _FEW):
+            return report, ()
+        own = [*_whole([unit for unit, _ in own], session, until)]
+    asked = Asked(kernels, block=block, seconds=max(0.0, until - time.monotonic()))
     try:
         found = try_rewrites(
-            report, here, session.workers, asked, session.settings.cache, session.progress
+            report, own, session.workers, asked, session.settings.cache, session.progress
         )
     except LateError as late:
         session.stop()
@@ -144,30 +139,21 @@ def _is_source(path: str) -> bool:
     return path.endswith(_SOURCES) and os.path.isfile(path)
 
 
-def _compiled(
-    analysed: Iterable[tuple[Unit, UnitReport]], session: Session, until: float, *, is_whole: bool
+def _whole(
+    units: Iterable[Unit], session: Session, until: float
 ) -> Iterator[tuple[Unit, UnitReport]]:
-    """Units as they are compiled here, with all kernels and their work.
-
-    What a build has compiled is no measure of what is compiled here.
+    """Units with all their kernels and the work of each, as `run_whole` has them.
 
     Args:
-        analysed: the units.
+        units: that were analysed, and are reported.
         session: where they are analysed.
-        until: when those that have not ended are left out.
-        is_whole: whether all that were compiled here have all kernels already.
+        until: when those that have not ended are left out: only their rewrites are not known then.
     """
+    from lmemscope.app.worker import analyse_unit
+
     wanted = Wanted(work=True, cache=session.store, moved=session.moved)
-    futures = []
-    for unit, made in analysed:
-        is_built = made.built is not None and made.built.state == "current"
-        if is_whole and not is_built:
-            yield unit, made
-            continue
-        unit = replace(unit, built=None)
-        futures.append((unit, session.workers.submit(analyse_unit, unit, wanted)))
+    futures = [(unit, session.workers.submit(analyse_unit, unit, wanted)) for unit in units]
     for unit, future in futures:
-        # It has been analysed, and is reported; only its rewrites are not known.
         with contextlib.suppress(LmemscopeError, TimeoutError):
             yield unit, future.result(max(0.0, until - time.monotonic()))
 

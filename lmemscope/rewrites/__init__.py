@@ -100,7 +100,7 @@ def proposals(
     reasons: dict[Declined, list[str]] = {}
     is_shared = _is_for_the_host_too(target)
     program = Program(target)
-    for rewrite in _of_cause(target):
+    for rewrite in of_cause(target.cause):
         if rewrite.instead_of in {one.rewrite for one in found}:
             why = Declined(f"`{rewrite.instead_of}` is tried instead")
             reasons.setdefault(why, []).append(rewrite.name)
@@ -122,8 +122,9 @@ def suits(target: Target, rewriting: Rewriting) -> bool:
     return all(rewrite.suits(hit.case) for hit in target.hits)
 
 
-def _of_cause(target: Target) -> list[Rewrite]:
-    return [one for one in REWRITES if target.cause in one.causes]
+def of_cause(cause: str) -> tuple[Rewrite, ...]:
+    """The rewrites that are tried on a cause, in their order."""
+    return tuple(one for one in REWRITES if cause in one.causes)
 
 
 def said(declined: Iterable[Declined]) -> str:
@@ -154,7 +155,7 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
     """
     if unread(target) is not None:
         return ()
-    others = (rewrite for rewrite in _of_cause(target) if rewrite.instead_of in failed)
+    others = (rewrite for rewrite in of_cause(target.cause) if rewrite.instead_of in failed)
     program = Program(target)
     made = (one for rewrite in others for one in _proposed(rewrite, target)[0])
     return tuple(program.promised(one) for one in made)

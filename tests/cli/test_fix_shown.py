@@ -18,6 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from lmemscope.app import worker
 from lmemscope.app.session import Session
+from lmemscope.commands.options import TRIAL_SECONDS
 from lmemscope.config.settings import from_flags
 from lmemscope.exporters import render
 from lmemscope.exporters.proven import factor
@@ -110,11 +111,8 @@ class Never(Here):
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("seconds", [0.0, 0.2])
-def test_trials_that_nobody_asked_for_end_in_time(
-    rings: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
-) -> None:
-    monkeypatch.setattr("lmemscope.fixing.gathered.SECONDS", seconds)
-    fixes = Fixes(tries=False, saved=None, block=None, is_soon=True)
+def test_trials_that_nobody_asked_for_end_in_time(rings: Path, seconds: float) -> None:
+    fixes = Fixes(tries=False, saved=None, block=None, seconds=seconds)
     with Never() as executor:
         session = Session(from_flags({"arch": ("sm_90",)}).settings, executor)
         report, notes = gathered_with_fixes(["ring.cu"], session, fixes)
@@ -138,7 +136,7 @@ def test_of_a_directory_only_a_named_kernel_of_few_sources_is_tried(
     for number in range(1, files):
         (rings / f"ring{number}.cu").write_text(RINGS)
     flags = {"arch": ("sm_90",), "kernels": (kernel,) if kernel is not None else ()}
-    fixes = Fixes(tries=False, saved=None, block=None, is_soon=True)
+    fixes = Fixes(tries=False, saved=None, block=None, seconds=TRIAL_SECONDS)
     with Counting() as executor:
         session = Session(from_flags(flags).settings, executor)
         report, _ = gathered_with_fixes(["."], session, fixes)
@@ -167,7 +165,7 @@ def test_a_program_that_is_run_is_not_run_for_trials_that_nobody_asked_for(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.py").write_text(HISTOGRAM)
-    fixes = Fixes(tries=False, saved=None, block=None, is_soon=True)
+    fixes = Fixes(tries=False, saved=None, block=None, seconds=TRIAL_SECONDS)
     with Counting() as executor:
         flags = {"arch": ("sm_90",), "run_python": runs}
         session = Session(from_flags(flags).settings, executor)
