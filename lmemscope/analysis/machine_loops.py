@@ -6,7 +6,9 @@ PTX does not tell: ptxas writes loops out, and moves instructions in front of th
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -57,9 +59,17 @@ class MachineLoops:
         block = bisect_right(self._starts, pc) - 1
         return block if block >= 0 and self._reached[block] else None
 
-    def around(self, block: int) -> list[NaturalLoop]:
+    @cached_property
+    def _around(self) -> Mapping[int, Sequence[NaturalLoop]]:
+        found: defaultdict[int, list[NaturalLoop]] = defaultdict(list)
+        for loop in self._loops:
+            for member in loop.members:
+                found[member].append(loop)
+        return found
+
+    def around(self, block: int) -> Sequence[NaturalLoop]:
         """The loops that a block is in."""
-        return [loop for loop in self._loops if block in loop.members]
+        return self._around.get(block, ())
 
     def depth(self, pc: int) -> int | None:
         """How many loops an instruction is in; None where no path to it is seen."""

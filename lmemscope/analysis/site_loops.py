@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.machine_loops import MachineLoops, machine_loops
@@ -32,6 +32,10 @@ class Depth(NamedTuple):
     library: int = 0
 
 
+_Depths: TypeAlias = dict[tuple[int, tuple[InlineFrame, ...]], Depth]
+"""By an access's basic block and source location."""
+
+
 class SiteLoops:
     """Loops around the accesses of one kernel's code.
 
@@ -42,8 +46,7 @@ class SiteLoops:
 
     def __init__(self, layers: Layers, kernel: CubinFunction) -> None:
         self._layers, self._kernel = layers, kernel
-        self._machine: dict[str, MachineLoops | None] = {}
-        self._depths: dict[str, dict[tuple[int, tuple[InlineFrame, ...]], Depth]] = {}
+        self._machine: dict[str, tuple[MachineLoops | None, _Depths]] = {}
         self._called: dict[str, int] = {}
         self._levels: dict[tuple[MachineLoops, int], int | None] = {}
 
@@ -58,11 +61,10 @@ class SiteLoops:
             origin: where it comes from.
             chain: its source location, innermost first.
         """
-        loops = self._loops_of(body)
+        loops, depths = self._machine.get(body.name) or self._found_in(body)
         block = loops.block(site.pc) if loops is not None else None
         if loops is None or block is None:
             return self._in_ptx(origin)
-        depths = self._depths[body.name]
         depth = depths.get((block, chain))
         if depth is None:
             depth = depths[block, chain] = self._depth(loops, body, block, chain)
@@ -77,13 +79,12 @@ class SiteLoops:
         inside = sum(self._is_library(loops, loop, chain) for loop in around) if chain else 0
         return Depth(len(around) - inside, inside)
 
-    def _loops_of(self, body: CubinFunction) -> MachineLoops | None:
+    def _found_in(self, body: CubinFunction) -> tuple[MachineLoops | None, _Depths]:
+        """The loops of a function, and the depths that are known of its accesses."""
         if body.name not in self._machine:
-            self._depths[body.name] = {}
             branches = self._layers.cubin.branches(body)
-            self._machine[body.name] = (
-                machine_loops(branches, body.start, body.end) if branches is not None else None
-            )
+            found = machine_loops(branches, body.start, body.end) if branches is not None else None
+            self._machine[body.name] = found, {}
         return self._machine[body.name]
 
     def _is_called_by_line(self, body: CubinFunction) -> bool:
@@ -103,7 +104,7 @@ class SiteLoops:
         caller = kernel.body_at(pc)
         if self._is_called_by_line(caller):
             return self._around_calls(caller)
-        loops = self._loops_of(caller)
+        loops, _ = self._found_in(caller)
         return (loops.depth(pc) or 0) if loops is not None else 0
 
     def _in_ptx(self, origin: Origin) -> Depth:

@@ -319,7 +319,8 @@ class Cubin:
     def _decode(self, record: FunctionRecord) -> CubinFunction:
         section, outer, own = record.section, record.symbol, record.name
         inside = self.elf.functions(section)
-        spills = self._read_spills(own)
+        info = info_records(self.elf, f".nv.info.{own}")
+        spills = _spills_in(info)
         content = self.elf.content(section)
         find = find_sites if self.is_wide else find_bundled_sites
         sites = find(content, spills)
@@ -363,8 +364,8 @@ class Cubin:
             stack_frame=record.stack_frame,
             min_stack=record.min_stack,
             stack_known=record.stack_known,
-            max_registers=self._read_cap(own),
-            max_threads=self._read_max_threads(own),
+            max_registers=_cap_in(info),
+            max_threads=_max_threads_in(info),
             shared=self._read_shared(record),
             shared_spills=len(spills.difference(site.pc for site in sites)),
             sites=unclaimed,
@@ -391,20 +392,7 @@ class Cubin:
         # Called for each function, and most have no annotations.
         if section is None or _ANNOTATED not in bytes(self.elf.content(section)):
             return frozenset()
-        spills: list[int] = []
-        for attribute, value in info_records(self.elf, section.name):
-            if attribute == _ANNOTATIONS:
-                pairs = struct.iter_unpack("<II", value[: len(value) // 8 * 8])
-                spills += [offset for kind, offset in pairs if kind == _SPILL_REFILL]
-        return frozenset(spills)
-
-    def _read_cap(self, name: str) -> int | None:
-        """``.nv.info.NAME``: the register cap."""
-        cap = None
-        for attribute, value in info_records(self.elf, f".nv.info.{name}"):
-            if attribute == _MAXREG_COUNT and len(value) == 2:
-                cap = int.from_bytes(value, "little")
-        return cap
+        return _spills_in(info_records(self.elf, section.name))
 
     def _read_shared(self, record: FunctionRecord) -> int | None:
         """The size of ``.nv.shared.NAME``, without what the system reserves from sm_90 on."""
@@ -415,18 +403,31 @@ class Cubin:
         size -= _RESERVED if size and self._number >= _RESERVED_FROM else 0
         return size if 0 <= size <= _LARGEST_SHARED else None
 
-    def _read_max_threads(self, name: str) -> int | None:
-        """``.nv.info.NAME``: the product of a block's dimensions, as a limit or a requirement."""
-        found = [
-            _product(value)
-            for attribute, value in info_records(self.elf, f".nv.info.{name}")
-            if attribute in (_MAX_THREADS, _REQUIRED_THREADS) and len(value) == _DIMENSIONS
-        ]
-        return found[0] if found and 0 < found[0] <= _LARGEST_BLOCK else None
+
+def _spills_in(info: Sequence[tuple[int, bytes]]) -> frozenset[int]:
+    """Of ``.nv.info.NAME``: offsets of instructions marked SpillRefill."""
+    spills: list[int] = []
+    for attribute, value in info:
+        if attribute == _ANNOTATIONS:
+            pairs = struct.iter_unpack("<II", value[: len(value) // 8 * 8])
+            spills += [offset for kind, offset in pairs if kind == _SPILL_REFILL]
+    return frozenset(spills)
 
 
-def _product(value: bytes) -> int:
-    return math.prod(struct.unpack("<III", value))
+def _cap_in(info: Sequence[tuple[int, bytes]]) -> int | None:
+    """Of ``.nv.info.NAME``: the register cap."""
+    found = [value for attribute, value in info if attribute == _MAXREG_COUNT and len(value) == 2]
+    return int.from_bytes(found[-1], "little") if found else None
+
+
+def _max_threads_in(info: Sequence[tuple[int, bytes]]) -> int | None:
+    """Of ``.nv.info.NAME``: the product of a block's dimensions, as a limit or a requirement."""
+    found = [
+        math.prod(struct.unpack("<III", value))
+        for attribute, value in info
+        if attribute in (_MAX_THREADS, _REQUIRED_THREADS) and len(value) == _DIMENSIONS
+    ]
+    return found[0] if found and 0 < found[0] <= _LARGEST_BLOCK else None
 
 
 def _is_local_function(symbol: Symbol) -> bool:
