@@ -86,7 +86,14 @@ def launches(page: Page, names: Collection[str] | None = None) -> tuple[Profiled
     is_long = {"Metric Name", "Metric Value"} <= {*head}
     wanted = frozenset((*(names or ()), *_OWN, *_CAPABILITY))
     kept = [n for n, name in enumerate(head) if names is None or is_long or name in wanted]
-    body = [[row[n] for n in kept] for row in rows if len(row) == len(head) and row != head]
+    # The details page leaves out the columns of rules in rows of metrics.
+    least = head.index("Metric Value") + 1 if is_long else len(head)
+    whole = (
+        [*row, *[""] * (len(head) - len(row))]
+        for row in rows
+        if least <= len(row) <= len(head) and row != head
+    )
+    body = [[row[n] for n in kept] for row in whole]
     read = _long if is_long else _wide
     return tuple(read([head[n] for n in kept], body))
 

@@ -1,6 +1,6 @@
 """Recorded profiles of Nsight Compute, and the analysis of the same kernels.
 
-`tests/support/ncu/record_ncu.sh` makes them.
+`tests/support/ncu/record_ncu.sh` makes them, and `print_ncu.sh` those of an earlier version.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from lmemscope.formats import ncu_csv
 from lmemscope.model import MeasuredKernel, Profile, Report
 from tests.support.program import DATA, ROOT
 
-RECORDINGS = DATA / "ncu" / "2025.3.1"
+VERSION, EARLIER = "2025.3.1", "2024.1.1"
+"""Of the ncu that recorded all programs, and of another that printed the profile of ``kernels``."""
+RECORDINGS = DATA / "ncu" / VERSION
 PROGRAMS = ("running_mean", "histogram", "spill", "printing", "sectors", "kernels")
 
 
-def page(program: str, kind: str) -> str:
+def page(program: str, kind: str, version: str = VERSION) -> str:
     """A recorded page: ``raw``, ``sass`` or ``details``."""
-    with gzip.open(RECORDINGS / f"{program}.{kind}.csv.gz", "rt", encoding="utf-8") as stream:
+    path = DATA / "ncu" / version / f"{program}.{kind}.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
         return stream.read()
 
 
 @functools.cache
-def profile(program: str) -> Profile:
-    found, fits = ncu_csv.profile([page(program, "raw")], [page(program, "sass")])
+def profile(program: str, version: str = VERSION) -> Profile:
+    raw, sass = (page(program, kind, version) for kind in ("raw", "sass"))
+    found, fits = ncu_csv.profile([raw], [sass])
     assert fits
     return found
 

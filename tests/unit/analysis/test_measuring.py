@@ -17,7 +17,7 @@ from lmemscope.model import (
     ProfiledSource,
     UnitReport,
 )
-from tests.support.profiles import PROGRAMS, analysis, only, profile
+from tests.support.profiles import EARLIER, PROGRAMS, analysis, only, profile
 
 UNIFORM_OR_VARYING = ("uniform", "lane-varying")
 
@@ -64,6 +64,11 @@ def test_shares_add_up_to_what_the_kernel_moved(program: str) -> None:
         if kernel.joined == "instructions":
             moved = sum(share.sectors or 0 for share in kernel.shares)
             assert moved == kernel.traffic.local_sectors, kernel.name
+
+
+def test_pages_of_an_earlier_version_are_joined_alike() -> None:
+    earlier = measured_kernels(profile("kernels", EARLIER), analysis().units)
+    assert earlier == measured("kernels")
 
 
 def test_a_variable_has_its_counters() -> None:

@@ -10,7 +10,7 @@ import pytest
 from lmemscope.errors import FormatError
 from lmemscope.formats import ncu_csv
 from lmemscope.model import ProfiledLaunch
-from tests.support.profiles import PROGRAMS, page, profile
+from tests.support.profiles import EARLIER, PROGRAMS, page, profile
 
 LOCAL = [f"l1tex__t_sectors_pipe_lsu_mem_local_op_{op}.sum" for op in ("ld", "st")]
 RAW = (
@@ -70,6 +70,24 @@ def test_the_details_page_holds_the_same_counters_as_the_raw_page() -> None:
     raw = profile("histogram").launches
     assert [one.kernel for one in detailed] == [one.kernel for one in raw]
     for name in (*LOCAL, "launch__registers_per_thread", "smsp__warps_launched.sum"):
+        assert [x.metrics[name] for x in detailed] == [x.metrics[name] for x in raw], name
+
+
+def test_an_earlier_version_prints_the_same_counters_of_a_profile() -> None:
+    now, before = profile("kernels"), profile("kernels", EARLIER)
+    assert before.launches == now.launches
+    for one, other in zip(before.sources, now.sources, strict=True):
+        figures = [[(i.address, i.figures) for i in each.instructions] for each in (one, other)]
+        assert figures[0] == figures[1], one.kernel
+
+
+def test_rows_of_the_details_page_may_end_before_the_columns_of_rules() -> None:
+    text = page("kernels", "details", EARLIER)
+    head, first, *_ = rows_of(text)
+    assert len(first) < len(head)
+    detailed, raw = ncu_csv.launches(text), profile("kernels", EARLIER).launches
+    assert [one.kernel for one in detailed] == [one.kernel for one in raw]
+    for name in (*LOCAL, "smsp__warps_launched.sum"):
         assert [x.metrics[name] for x in detailed] == [x.metrics[name] for x in raw], name
 
 
