@@ -124,7 +124,8 @@ def report_of(
         variables = known.variables
         if variables is None and wanted.names and needs_names(layers, facts):
             variables, unnamed = debug_variables(artifacts, wanted.cache, debugging)
-        facts = explain_facts(layers, facts, variables, sources)
+        is_plain = wanted.work and variables is None
+        facts = plain if is_plain else explain_facts(layers, facts, variables, sources)
     facts = with_costs(layers, facts)
     counted = plain if wanted.work else [one for one in facts if _may_be_rewritten(one)]
     work = works_of(layers, counted, facts, wanted.counts, sources.lines)

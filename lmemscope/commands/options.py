@@ -74,7 +74,7 @@ def fix_options(function: Function) -> Callable[..., Any]:
 
 def timed_fix_options(function: Function) -> Callable[..., Any]:
     """As `fix_options`, where rewrites are tried for some seconds if the user says nothing."""
-    help_ = f"Try all rewrites, or none.  [default: sources' for {TRIAL_SECONDS:g} seconds]"
+    help_ = f"Try all rewrites, or none.  [default: sources' for {TRIAL_SECONDS:g} s or more]"
     return _fix_options(function, "--fix/--no-fix", help_, is_timed=True)
 
 

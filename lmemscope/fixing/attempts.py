@@ -222,24 +222,36 @@ class Attempts:
         """Those that were started, as they end, in their order.
 
         Raises:
-            OutOfTimeError: one has not ended when the time for all is over.
+            OutOfTimeError: some have not ended when the time for all is over; those that have were
+                given before.
         """
         pending, self._pending = self._pending, []
+        is_late = False
         for attempt in pending:
             if self._progress is not None:
                 # Before it is waited for: a file with many instances takes a minute.
                 self._progress(len(self.done), self.total, self._named(attempt))
-            attempt.outcomes = tuple(
-                self.outcome(unit, attempt.rewriting.edits, names=attempt.named)
-                for unit, _ in attempt.results
-            )
-            if attempt.rewriting.takes:
-                attempt.results = tuple(
-                    (unit, replace(report, kernels=self._with_numbers(unit, report, attempt)))
-                    for unit, report in attempt.results
-                )
+            try:
+                self._end(attempt)
+            except OutOfTimeError:
+                is_late = True
+                continue
             self.done.append(attempt)
             yield attempt
+        if is_late:
+            raise OutOfTimeError
+
+    def _end(self, attempt: Attempt) -> None:
+        """Wait for what an attempt needs."""
+        attempt.outcomes = tuple(
+            self.outcome(unit, attempt.rewriting.edits, names=attempt.named)
+            for unit, _ in attempt.results
+        )
+        if attempt.rewriting.takes:
+            attempt.results = tuple(
+                (unit, replace(report, kernels=self._with_numbers(unit, report, attempt)))
+                for unit, report in attempt.results
+            )
 
     def _original(self, unit: Unit, rewriting: Rewriting) -> Future[UnitReport]:
         """A unit as it is, its parameters the numbers that a rewriting tells its kernels."""

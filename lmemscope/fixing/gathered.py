@@ -19,6 +19,8 @@ from lmemscope.model import Report, Unit, UnitReport, Wanted
 _SOURCES = (".cu", ".cuh", ".py")
 _FEW = 2
 """Units of a project that are compiled for rewrites that nobody asked for."""
+MOST_TIMES = 3
+"""How many times as long as usual large files may be tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,9 @@ def _in_time(
 ) -> tuple[Report, tuple[str, ...]]:
     """The report with what rewrites achieve that can be tried in some seconds.
 
-    That is for sources, and for kernels that are named of a project with few that have them.
+    That is for sources, and for kernels that are named of a project with few that have them. Where
+    the analysis took long, as does each trial then, they have twice its time, but not much more
+    than usual: a user waits for them.
     """
     from lmemscope.app.execute import run_whole
     from lmemscope.fixing.attach import with_fixes
@@ -108,8 +112,10 @@ def _in_time(
 
     kernels = session.settings.kernels
     is_whole = all(_is_source(one) for one in paths)
+    began = time.monotonic()
     report, analysed = (run_whole if is_whole else gathered_analysed)(paths, session)
-    until = time.monotonic() + seconds
+    ended = time.monotonic()
+    until = ended + min(max(seconds, 2 * (ended - began)), MOST_TIMES * seconds)
     # A program that runs for its kernels would run again for each trial.
     own = [
         (unit, made)

@@ -125,6 +125,33 @@ def test_trials_that_nobody_asked_for_end_in_time(rings: Path, seconds: float) -
         assert any(advice.applicability is not None for advice in one.advice)
 
 
+class Stuck(Here):
+    """Never ends the first trial, and does all else at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trials = 0
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        if fn is worker.analyse_unit:
+            return super().submit(fn, *args, **kwargs)
+        self.trials += 1
+        return Future() if self.trials == 1 else super().submit(fn, *args, **kwargs)
+
+
+@pytest.mark.toolchain
+def test_trials_that_end_in_time_are_shown_whatever_came_before_them(rings: Path) -> None:
+    fixes = Fixes(tries=False, saved=None, block=None, seconds=0.5)
+    with Stuck() as executor:
+        session = Session(from_flags({"arch": ("sm_90",)}).settings, executor)
+        report, notes = gathered_with_fixes(["ring.cu"], session, fixes)
+    assert executor.trials > 2
+    (late,) = (one for one in notes if "`lmemscope fix`" in one)
+    assert f"{executor.trials - 1} of {executor.trials} " in late
+    findings = [one for unit in report.units for own in unit.kernels for one in own.findings]
+    assert all(one.fix is not None for one in findings)
+
+
 @pytest.mark.toolchain
 @pytest.mark.parametrize(
     ("kernel", "files", "is_tried"),

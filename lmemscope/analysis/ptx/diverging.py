@@ -23,6 +23,7 @@ class Divergence:
     def __init__(self, dataflow: Dataflow) -> None:
         self._dataflow = dataflow
         self._parting: dict[int, bool] = {}
+        self._dividing: dict[int, bool] = {}
         self._active: dict[int, float] = {}
 
     def branches(self, block: Block) -> bool:
@@ -44,9 +45,14 @@ class Divergence:
         number = self._dataflow.flow.block_of(index)
         if number not in self._active:
             deciding = self._dataflow.control.deciding(number)
-            parting = sum(self._parts(one) and not self._is_guard(one) for one in deciding)
-            self._active[number] = max(_LEAST, _LEFT**parting)
+            self._active[number] = max(_LEAST, _LEFT ** sum(map(self._divides, deciding)))
         return self._active[number]
+
+    def _divides(self, number: int) -> bool:
+        """Whether lanes part where a block ends, and each of its ways has some to do."""
+        if number not in self._dividing:
+            self._dividing[number] = self._parts(number) and not self._is_guard(number)
+        return self._dividing[number]
 
     def _parts(self, number: int) -> bool:
         """Whether lanes may part where a block ends."""

@@ -45,6 +45,7 @@ class Products:
         self._code, self._body = code, code.body
         self._values, self._points_to, self._library = values, points_to, library
         self._factors: dict[str, bool] = {}
+        self._integers: dict[str, bool] = {}
         self._words: set[int] = set()
         self.tables: set[str] = set()
         """Tables that factors were read from, once `registers` was asked for."""
@@ -92,15 +93,19 @@ class Products:
             passed = passed[2:]
         return self._values.reads(value, (one for one in passed if one in self.registers))
 
-    def _is_integer_result(self, value: str) -> bool:
-        return any(
-            instruction.isa.kind in ("product", *_CARRIES)
-            and not is_float(instruction)
-            and any(read.startswith("%") for read, _ in stored_values(instruction))
-            for instruction in map(
-                self._body.instructions.__getitem__, self._code.definitions.get(value, ())
+    def _is_integer_result(self, register: str) -> bool:
+        known = self._integers.get(register)
+        if known is None:
+            made = map(
+                self._body.instructions.__getitem__, self._code.definitions.get(register, ())
             )
-        )
+            known = self._integers[register] = any(
+                instruction.isa.kind in ("product", *_CARRIES)
+                and not is_float(instruction)
+                and any(read.startswith("%") for read, _ in stored_values(instruction))
+                for instruction in made
+            )
+        return known
 
     @cached_property
     def registers(self) -> frozenset[str]:
