@@ -45,9 +45,9 @@ _TELLING = (
     *("getattribute", "smem"),
 )
 """What a text has, in small letters, that has one of these patterns."""
-_CAVEAT = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
-_WAITS = ": {} may wait for other blocks"
-_ASKED = "results do not depend on how many blocks fit a multiprocessor, which {} asks for"
+FITTING = "launched grids still fit the device with fewer resident blocks"
+_WAITS = " ({} may wait for other blocks)"
+_ASKED = "results do not depend on occupancy, which {} queries"
 _SHARED = "results do not depend on how much shared memory the kernel has, which {} reads"
 _SIGNATURES = "results do not depend on the text of a function's signature, which {} reads"
 _NARROW = (
@@ -107,7 +107,7 @@ class Program:
         place = self._place(_CODE, code) or self._place(_QUOTED, uncommented)
         waiting = _waiting(self._target) if place is None else place
         if waiting is not None:
-            found.append(_CAVEAT + (_WAITS.format(waiting) if waiting else ""))
+            found.append(FITTING + (_WAITS.format(waiting) if waiting else ""))
         for said, pattern, texts in (
             (_ASKED, _ASKING, code),
             (_SHARED, _ASKED_IN_ASSEMBLY, uncommented),

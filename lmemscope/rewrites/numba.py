@@ -23,7 +23,6 @@ from lmemscope.sources.python_places import PythonText
 _INDEXED: frozenset[Cause] = frozenset(
     {"dynamic-index", "rolled-loop", "large-array", "address-taken"}
 )
-_FITTING = "the grids that are launched still fit the device if fewer blocks fit a multiprocessor"
 _MOST_COPIES = 256
 _MOST_LINES = 4096
 
@@ -53,7 +52,7 @@ def _promised(rewriting: Rewriting, target: NumbaTarget) -> Rewriting:
     """A rewriting, unsafe where a cooperative grid that just fits the device may fit no more."""
     if b"this_grid" not in target.text.words:
         return rewriting
-    caveat = f"{rewriting.caveat}; {_FITTING}" if rewriting.caveat else _FITTING
+    caveat = f"{rewriting.caveat}; {FITTING}" if rewriting.caveat else FITTING
     return replace(rewriting, applicability="unsafe", caveat=caveat)
 
 

@@ -111,12 +111,14 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
         found.append(inline)
     if external:
         those, they = names_of(external), "it" if len(external) == 1 else "they"
+        are = "it is" if len(external) == 1 else "they are"
         definition = "definition" if len(external) == 1 else "definitions"
         more = f" {_of_unseen(case, they)}" if hands_on else ""
         found.append(
             Advice(
                 f"{those}: defined in another source; move the {definition} to a header, or "
-                f"compile and link with `-dlto`, so that {they} can be inlined.{more}"
+                f"compile and link with `-dlto`, so that {they} can be inlined unless {are} "
+                f"`__noinline__`.{more}"
             )
         )
     if recursive:
