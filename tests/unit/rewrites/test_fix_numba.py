@@ -213,7 +213,7 @@ def test_a_name_that_is_bound_twice_is_no_constant(more: str) -> None:
         ("f(k)", 32, ""),
         ("k[1, 32, 0, 64](x, y)", 32, "it fits beside the dynamic shared memory"),
         ("b = cuda.shared.array(0, int32)", 32, "it fits beside the dynamic shared memory"),
-        ("g = cuda.cg.this_grid()", 32, "the grids that are launched still fit the device"),
+        ("g = cuda.cg.this_grid()", 32, "launched grids still fit the device"),
     ],
 )
 def test_a_promise_is_stated(launch: str, block: int | None, caveat: str | None) -> None:
