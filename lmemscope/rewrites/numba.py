@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from lmemscope.model import Cause, Declined, Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, declined_by
+from lmemscope.rewrites.cooperative import FITTING
 from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, array_of, shared
 from lmemscope.rewrites.numba_carried import changing_types
 from lmemscope.rewrites.numba_ways import constant_parameter
