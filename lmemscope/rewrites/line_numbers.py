@@ -10,14 +10,13 @@ import re
 
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
+from lmemscope.sources.macro_use import code
+from lmemscope.sources.own_name import decided_by_line
 
 _HIDDEN = re.compile(rb"\b(?:__builtin_(?:LINE|COLUMN|source_location)|source_location)\b")
 """What a default argument may ask for where a call does not show it."""
 _LINE = re.compile(rb"\b__LINE__\b")
 _COUNTER = re.compile(rb"\b__COUNTER__\b")
-_REPORTING = re.compile(
-    rb"\b(?:__FILE__|__func__|__FUNCTION__|__PRETTY_FUNCTION__|file_name|\w*printf|cerr|cout|throw)\b"
-)
 SIGNATURES = (
     *("__PRETTY_FUNCTION__", "__FUNCSIG__", "__FUNCDNAME__", "__FUNCTION__", "__func__"),
     *("function_name", "__builtin_FUNCTION", "__builtin_FUNCSIG"),
@@ -71,16 +70,10 @@ def _counts(text: bytes, target: Target) -> int:
 
 
 def _names_lines(file: str, at: int, target: Target) -> bool:
-    """Whether code behind a place says which line it is on, other than to report it."""
+    """Whether code behind a place depends on which line it is on."""
     syntax = target.syntax if file == target.path else target.tree(file)
     assert syntax is not None
-    meanings, rest = target.meanings, syntax.code[at:]
-    for word in {*_WORD.findall(rest)}:
-        if meanings.macro_has((word,), _LINE) and not meanings.macro_has((word,), _REPORTING):
-            return True
-    return any(
-        _REPORTING.search(_statement(rest, found.start())) is None for found in _LINE.finditer(rest)
-    )
+    return decided_by_line(code(syntax.data[at:]), [code(text) for text in target.meanings.texts])
 
 
 def _statement(text: bytes, at: int) -> bytes:

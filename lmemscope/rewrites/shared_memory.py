@@ -217,14 +217,17 @@ _CLASSES = (
 template <class Element, int Threads>
 struct lmem_column {
     Element (*rows)[Threads];
-    __host__ __device__ __forceinline__ Element &operator[](int i) const { return rows[i][0]; }
+    __host__ __device__ __forceinline__ Element &operator[](int i) const noexcept {
+        return rows[i][0];
+    }
 };
 """,
     b"""\
 template <class Element, int Inner, int Threads>
 struct lmem_plane {
     Element (*planes)[Inner][Threads];
-    __host__ __device__ __forceinline__ lmem_column<Element, Threads> operator[](int i) const {
+    __host__ __device__ __forceinline__ lmem_column<Element, Threads>
+    operator[](int i) const noexcept {
         return {planes[i]};
     }
 };
@@ -234,7 +237,7 @@ template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_space {
     Element (*spaces)[Inner][Innermost][Threads];
     __host__ __device__ __forceinline__ lmem_plane<Element, Innermost, Threads>
-    operator[](int i) const { return {spaces[i]}; }
+    operator[](int i) const noexcept { return {spaces[i]}; }
 };
 """,
 )
@@ -255,7 +258,7 @@ template <class Element, int Threads>
 struct lmem_narrow_column {
     enum { each = 4 / sizeof(Element) };
     Element (*words)[Threads][each];
-    __host__ __device__ __forceinline__ Element &operator[](int i) const {
+    __host__ __device__ __forceinline__ Element &operator[](int i) const noexcept {
         return words[unsigned(i) / each][0][unsigned(i) % each];
     }
 };

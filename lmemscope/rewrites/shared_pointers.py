@@ -164,11 +164,8 @@ def _spelled(text: bytes, *, narrow: bool) -> bytes:
     return text.replace(b"    Element *column;\n", each + b"    Element *column;\n")
 
 
-_STEP = b"{ return column + i * Threads; }"
-_NARROW_STEP = b"""\
-{
-        return column + unsigned(i) / each * (Threads * each) + unsigned(i) % each;
-    }"""
+_STEP = b"column + i * Threads;"
+_NARROW_STEP = b"column + unsigned(i) / each * (Threads * each) + unsigned(i) % each;"
 _POINTER = b"""\
 template <class Element, class Other> struct lmem_pointer_to_const;
 template <class Element>
@@ -181,48 +178,59 @@ struct lmem_pointer {
     int place;
     lmem_pointer() = default;
     template <class Other, class = typename lmem_pointer_to_const<Element, Other>::type>
-    __host__ __device__ __forceinline__ lmem_pointer(const lmem_pointer<Other, Threads> &other)
+    __host__ __device__ __forceinline__
+    lmem_pointer(const lmem_pointer<Other, Threads> &other) noexcept
         : column(other.column), place(other.place) {}
-    static __host__ __device__ __forceinline__ lmem_pointer of(Element *column, int place) {
+    static __host__ __device__ __forceinline__
+    lmem_pointer of(Element *column, int place) noexcept {
         lmem_pointer made;
         made.column = column;
         made.place = place;
         return made;
     }
-    __host__ __device__ __forceinline__ Element *at(int i) const { return column + i * Threads; }
-    __host__ __device__ __forceinline__ Element &operator[](int i) const { return *at(place + i); }
-    __host__ __device__ __forceinline__ Element &operator*() const { return *at(place); }
-    __host__ __device__ __forceinline__ Element *operator->() const { return at(place); }
-    __host__ __device__ __forceinline__ lmem_pointer &operator+=(int n) {
+    __host__ __device__ __forceinline__ Element *at(int i) const noexcept {
+        return column + i * Threads;
+    }
+    __host__ __device__ __forceinline__ Element &operator[](int i) const noexcept {
+        return *at(place + i);
+    }
+    __host__ __device__ __forceinline__ Element &operator*() const noexcept { return *at(place); }
+    __host__ __device__ __forceinline__ Element *operator->() const noexcept { return at(place); }
+    __host__ __device__ __forceinline__ lmem_pointer &operator+=(int n) noexcept {
         place += n;
         return *this;
     }
-    __host__ __device__ __forceinline__ lmem_pointer &operator-=(int n) { return *this += -n; }
-    __host__ __device__ __forceinline__ lmem_pointer &operator++() { return *this += 1; }
-    __host__ __device__ __forceinline__ lmem_pointer &operator--() { return *this += -1; }
-    __host__ __device__ __forceinline__ lmem_pointer operator++(int) {
+    __host__ __device__ __forceinline__ lmem_pointer &operator-=(int n) noexcept {
+        return *this += -n;
+    }
+    __host__ __device__ __forceinline__ lmem_pointer &operator++() noexcept { return *this += 1; }
+    __host__ __device__ __forceinline__ lmem_pointer &operator--() noexcept { return *this += -1; }
+    __host__ __device__ __forceinline__ lmem_pointer operator++(int) noexcept {
         return of(column, place++);
     }
-    __host__ __device__ __forceinline__ lmem_pointer operator--(int) {
+    __host__ __device__ __forceinline__ lmem_pointer operator--(int) noexcept {
         return of(column, place--);
     }
-    __host__ __device__ __forceinline__ lmem_pointer operator+(int n) const {
+    __host__ __device__ __forceinline__ lmem_pointer operator+(int n) const noexcept {
         return of(column, place + n);
     }
-    __host__ __device__ __forceinline__ lmem_pointer operator-(int n) const {
+    __host__ __device__ __forceinline__ lmem_pointer operator-(int n) const noexcept {
         return of(column, place - n);
     }
-    friend __host__ __device__ __forceinline__ lmem_pointer operator+(int n, lmem_pointer to) {
+    friend __host__ __device__ __forceinline__
+    lmem_pointer operator+(int n, lmem_pointer to) noexcept {
         return to + n;
     }
     template <class Other>
     __host__ __device__ __forceinline__ decltype((char *)0 - (char *)0)
-    operator-(const lmem_pointer<Other, Threads> &other) const { return place - other.place; }
+    operator-(const lmem_pointer<Other, Threads> &other) const noexcept {
+        return place - other.place;
+    }
 %s};
 """
 _COMPARED = b"""\
     template <class Other> __host__ __device__ __forceinline__
-    bool operator%s(const lmem_pointer<Other, Threads> &other) const {
+    bool operator%s(const lmem_pointer<Other, Threads> &other) const noexcept {
         return place %s other.place;
     }
 """
@@ -235,15 +243,15 @@ struct %(name)s {
     %(name)s() = default;
     template <class Other, class = typename lmem_pointer_to_const<Element, Other>::type>
     __host__ __device__ __forceinline__
-    %(name)s(const %(name)s<Other, %(own)s, Threads> &other)
+    %(name)s(const %(name)s<Other, %(own)s, Threads> &other) noexcept
         : column(other.column), place(other.place) {}
-    static __host__ __device__ __forceinline__ %(name)s of(Element *column, int place) {
+    static __host__ __device__ __forceinline__ %(name)s of(Element *column, int place) noexcept {
         %(name)s made;
         made.column = column;
         made.place = place;
         return made;
     }
-    __host__ __device__ __forceinline__ %(row)s operator[](int i) const {
+    __host__ __device__ __forceinline__ %(row)s operator[](int i) const noexcept {
         return %(row)s::of(column, place + i * (%(size)s));
     }
 };

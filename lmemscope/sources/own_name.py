@@ -1,9 +1,10 @@
-"""Decide whether code may depend on the name by which a build passes a file to the compiler.
+"""Decide whether code may depend on where it stands: on a file's name, or on a line's number.
 
-``__FILE__`` is that name, or starts with the name of an include directory. lmemscope uses absolute
-paths and a build may use others, so code that depends on the name cannot be determined here. A name
-that is only reported has no effect: a whole operand of ``<<``, or a whole argument of a function
-that cannot run in device code or in a constant expression.
+``__FILE__`` is the name by which a build passes a file to the compiler, or starts with the name of
+an include directory. lmemscope uses absolute paths and a build may use others, so code that depends
+on the name cannot be determined here. An edit moves the lines behind it. What is only reported has
+no effect: a whole operand of ``<<``, or a whole argument of a function that cannot run in device
+code or in a constant expression, or that only prints it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ _REPORTING = re.compile(
     re.IGNORECASE,
 )
 """Host library functions that take a name in order to print it."""
-_PARAMETER = re.compile(
-    rb"\bchar\s*(?:const\s*)?\*\s*(?:const\s*)?(?:__restrict__\s*)?([A-Za-z_]\w*)"
+_STRING = re.compile(rb"\bchar\s*(?:const\s*)?\*\s*(?:const\s*)?(?:__restrict__\s*)?([A-Za-z_]\w*)")
+_NUMBER = re.compile(
+    rb"\b(?:int|unsigned|long|short|size_t|u?int\d+_t|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:,|\Z)"
 )
+"""Parameters that a name, or a line's number, is passed as."""
 _PRINTED = re.compile(
     rb"\(\s*void\s*\)\s*\Z|\b(?:printf|__assertfail|__assert_fail)\s*\([^(){};]*\Z"
 )
@@ -102,12 +105,30 @@ def decided_by_name(codes: Sequence[bytes]) -> str | None:
     Args:
         codes: the source and the user's headers, without comments and literals.
     """
-    return _Finder(codes).find()
+    is_located = any(b"source_location" in text for text in codes)
+    words = _WHOLE + ((b"file_name",) if is_located else ())
+    return _Finder(codes).find(words, _NAMES + (_OF_LOCATION if is_located else b""))
+
+
+def decided_by_line(behind: bytes, others: Sequence[bytes]) -> bool:
+    """Whether something may depend on the number of a line behind a place.
+
+    Args:
+        behind: the text from there to the end of its file, as for `decided_by_name`.
+        others: the compilation's texts, for what macros and functions mean.
+    """
+    finder = _Finder((behind, *others), _NUMBER, behind)
+    return finder.find((b"__LINE__",), b"__LINE__") is not None
 
 
 class _Finder:
-    def __init__(self, texts: Sequence[bytes]) -> None:
-        self._texts = texts
+    def __init__(
+        self,
+        texts: Sequence[bytes],
+        parameter: re.Pattern[bytes] = _STRING,
+        within: bytes | None = None,
+    ) -> None:
+        self._texts, self._parameter, self._within = texts, parameter, within
         qualifiers = [found for text in texts for found in _QUALIFIER.findall(text)]
         names = {name for name, _ in qualifiers}
         constant = {name for name, body in qualifiers if _CONSTANT.search(body)}
@@ -117,16 +138,16 @@ class _Finder:
         self._known: dict[bytes, bool] = {}
         self._standing: set[bytes] = set()
 
-    def find(self) -> str | None:
-        is_located = any(b"source_location" in text for text in self._texts)
-        names = _NAMES + (_OF_LOCATION if is_located else b"")
-        pending = [(_WHOLE + ((b"file_name",) if is_located else ()), names)]
+    def find(self, words: tuple[bytes, ...], names: bytes) -> str | None:
+        pending = [(words, names)]
         while pending:
             words, names = pending.pop()
             mention = re.compile(rb"(?<![\w$])(?:" + names + rb")(?![\w$])")
             for text in self._holding(*words):
                 for found in mention.finditer(text):
                     macro = self._reported(text, found)
+                    if self._within is not None:
+                        macro = self._moved(text, found, macro)
                     if macro is None:
                         return found[0].decode("utf-8", "replace")
                     if macro and macro not in self._standing:
@@ -164,6 +185,14 @@ class _Finder:
         if called is None:
             return defined[1] if defined is not None and head.endswith(b",") else None
         return b"" if self._is_of_host(called) else None
+
+    def _moved(self, text: bytes, found: re.Match[bytes], macro: bytes | None) -> bytes | None:
+        """As `_reported`, where only what stands in one text counts; a macro stands where it is
+        used."""
+        defined = _DEFINE.match(text, text.rfind(b"\n", 0, found.start()) + 1, found.start())
+        if defined is not None:
+            return defined[1] if macro is None else macro
+        return macro if text is self._within else b""
 
     def _is_of_host(self, name: bytes) -> bool:
         """Whether a function can run neither in device code nor in a constant expression."""
@@ -218,7 +247,30 @@ class _Finder:
         """Whether every definition of a function only prints its strings."""
         defined = re.compile(rb"%b\s*+\(([^;{}()]{0,600})\)[^;{}()]{0,100}\{" % own)
         found = [(text, one) for text in texts for one in defined.finditer(text)]
-        return bool(found) and all(_prints(text, one, self._discarding) for text, one in found)
+        return bool(found) and all(self._prints(text, one) for text, one in found)
+
+    def _prints(self, text: bytes, definition: re.Match[bytes]) -> bool:
+        """Whether a function's body does nothing with what it is given except print or ignore them.
+
+        Args:
+            text: of the function.
+            definition: up to its opening brace; the first group contains the parameters.
+        """
+        depth, end = 1, definition.end()
+        for brace in re.finditer(rb"[{}]", text[end : end + _BODY]):
+            depth += 1 if brace[0] == b"{" else -1
+            if depth == 0:
+                body = text[end : end + brace.start()]
+                break
+        else:
+            return False
+        names = self._parameter.findall(definition[1])
+        word = re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w$])")
+        return all(
+            _is_printed(body[max(0, one.start() - 500) : one.start()], self._discarding)
+            and re.match(rb"\s*[,);]", body[one.end() :]) is not None
+            for one in (word.finditer(body) if names else ())
+        )
 
 
 def _is_declared(texts: Iterable[bytes], own: bytes, qualifiers: bytes) -> bool:
@@ -265,31 +317,6 @@ def _discarding(texts: Sequence[bytes]) -> frozenset[bytes]:
             nothing = plain in (b"(void)" + parameter, b"(void)(" + parameter + b")")
             found[name] = found.get(name, True) and nothing
     return frozenset(name for name, nothing in found.items() if nothing)
-
-
-def _prints(text: bytes, definition: re.Match[bytes], discarding: frozenset[bytes]) -> bool:
-    """Whether a function's body does nothing with its strings except print or ignore them.
-
-    Args:
-        text: of the function.
-        definition: up to its opening brace; the first group contains the parameters.
-        discarding: macros that discard their argument.
-    """
-    depth, end = 1, definition.end()
-    for brace in re.finditer(rb"[{}]", text[end : end + _BODY]):
-        depth += 1 if brace[0] == b"{" else -1
-        if depth == 0:
-            body = text[end : end + brace.start()]
-            break
-    else:
-        return False
-    names = _PARAMETER.findall(definition[1])
-    word = re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w$])")
-    return all(
-        _is_printed(body[max(0, one.start() - 500) : one.start()], discarding)
-        and re.match(rb"\s*[,);]", body[one.end() :]) is not None
-        for one in (word.finditer(body) if names else ())
-    )
 
 
 def _is_printed(before: bytes, discarding: frozenset[bytes]) -> bool:

@@ -172,6 +172,12 @@ def test_a_program_that_asks_how_many_blocks_fit_may_follow_the_answer(launch: s
 
 SALT = "__device__ int salt(int line) { return line; }\n#define SALT salt(__LINE__)\n"
 WHERE = "int salt(std::source_location at = std::source_location::current());\n"
+SITE = '#define SITE (hash("" __FILE__) ^ __LINE__)\n'
+REPORT = (
+    "__device__ void report(const char *file, int line) {\n"
+    '  printf("%s:%d", file, line);\n}\n'
+    "__device__ int seed(const char *file, int line) { return line; }\n"
+)
 CHECK = '#define CHECK(e) if (e) { printf("%s:%d", __FILE__, __LINE__); }\n'
 
 
@@ -183,7 +189,12 @@ CHECK = '#define CHECK(e) if (e) { printf("%s:%d", __FILE__, __LINE__); }\n'
         (WHERE, "out[1] = salt();", "unsafe"),
         (SALT, "out[1] = 1;", "safe"),
         (CHECK, "CHECK(n)", "safe"),
-        ("", "report(n, __FILE__, __LINE__);", "safe"),
+        ("", "report(n, __FILE__, __LINE__);", "unsafe"),
+        (REPORT, "report(__FILE__, __LINE__);", "safe"),
+        (REPORT, "out[1] = seed(__FILE__, __LINE__);", "unsafe"),
+        (REPORT, "out[1] = (sizeof __func__) ^ __LINE__;", "unsafe"),
+        (SITE, "out[1] = SITE + n;", "unsafe"),
+        ("", "int cout = 0; out[1] = cout + __LINE__;", "unsafe"),
         ("__device__ int salt() { return __LINE__; }\n", "out[1] = salt();", "safe"),
         ("#define NEXT __COUNTER__\n", "out[1] = NEXT;", "safe"),
         ("#define NEXT __COUNTER__\n", "a[NEXT] += 1;", "unsafe"),
