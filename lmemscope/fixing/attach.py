@@ -176,7 +176,9 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
         leave = f"Leave it as it is: {reason}" if reason is not None else "Measure it before use"
         but = f", but {best.error}" if best.is_worth and best.error is not None else ""
         came = f"{best.summary} ({speed(best.speed_up)}){but}"
-        text = f"{leave}. Of what was tried, this removes it: {came}."
+        caveat = best.rewriting.caveat
+        unsafe = f" Unsafe: correct only if {caveat}." if caveat else ""
+        text = f"{leave}. Of what was tried, this removes it: {came}.{unsafe}"
         yield Advice(text, is_none=True)
         return
     outcomes = dict.fromkeys(f"`{one.rewriting.rewrite}` ({_came(one)})" for one in trials)

@@ -18,10 +18,11 @@ from lmemscope.formats.words import last_word
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.grid_barriers import may_wait
-from lmemscope.rewrites.line_numbers import SIGNATURES, follows_text, signature_line
+from lmemscope.rewrites.line_numbers import follows_text
 from lmemscope.rewrites.narrow_steps import narrow_step
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.seen import is_library
+from lmemscope.sources.own_name import SIGNATURES, line_decided_by_signature
 
 _CODE = re.compile(
     rb"(?i:cooperative(?!_groups))|\bthis_(?:multi_)?grid\b|\b(?:multi_)?grid_group\b|\bcudaCG"
@@ -130,7 +131,8 @@ class Program:
         for one in self._files:
             line = None
             if sources.holds(one, *SIGNATURES):
-                line = signature_line(sources.code(one).encode())
+                text = sources.code(one).encode()
+                line = line_decided_by_signature(text, self._target.meanings.texts)
             if line is not None:
                 return _shown(one, line, self._target)
         return None

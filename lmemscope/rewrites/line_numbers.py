@@ -17,15 +17,7 @@ _HIDDEN = re.compile(rb"\b(?:__builtin_(?:LINE|COLUMN|source_location)|source_lo
 """What a default argument may ask for where a call does not show it."""
 _LINE = re.compile(rb"\b__LINE__\b")
 _COUNTER = re.compile(rb"\b__COUNTER__\b")
-SIGNATURES = (
-    *("__PRETTY_FUNCTION__", "__FUNCSIG__", "__FUNCDNAME__", "__FUNCTION__", "__func__"),
-    *("function_name", "__builtin_FUNCTION", "__builtin_FUNCSIG"),
-)
-"""What says the name or the signature of the function that it stands in."""
-_SIGNATURE = re.compile(rb"\b(?:%b)\b" % "|".join(SIGNATURES).encode())
-_PRINTING = re.compile(rb"\b(?:__FILE__|__LINE__|file_name|\w*printf|cerr|cout|throw|assert)\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_ENDS = b";{}"
 
 
 def follows_text(rewriting: Rewriting, target: Target) -> bool:
@@ -49,17 +41,6 @@ def follows_text(rewriting: Rewriting, target: Target) -> bool:
     return has_lines and any(_names_lines(file, at, target) for file, at in first.items())
 
 
-def signature_line(code: bytes) -> int | None:
-    """The first line that reads the name or the signature of a function, other than to report it.
-
-    None where no line does.
-    """
-    for found in _SIGNATURE.finditer(code):
-        if _PRINTING.search(_statement(code, found.start())) is None:
-            return 1 + code.count(b"\n", 0, found.start())
-    return None
-
-
 def _counts(text: bytes, target: Target) -> int:
     """How often a text asks for the next number of the counter."""
     meanings = target.meanings
@@ -74,10 +55,3 @@ def _names_lines(file: str, at: int, target: Target) -> bool:
     syntax = target.syntax if file == target.path else target.tree(file)
     assert syntax is not None
     return decided_by_line(code(syntax.data[at:]), [code(text) for text in target.meanings.texts])
-
-
-def _statement(text: bytes, at: int) -> bytes:
-    """The statement around a place, as far as brackets and semicolons end it."""
-    start = max(text.rfind(bytes((one,)), 0, at) for one in _ENDS) + 1
-    ends = [end for one in _ENDS if (end := text.find(bytes((one,)), at)) >= 0]
-    return text[start : min(ends, default=len(text))]

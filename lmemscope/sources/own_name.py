@@ -57,6 +57,11 @@ _WORD = re.compile(rb"[A-Za-z_]\w*+")
 _NO_CALLS = frozenset((b"if", b"while", b"for", b"switch", b"return", b"string_view"))
 
 
+SIGNATURES = (
+    *("__PRETTY_FUNCTION__", "__FUNCSIG__", "__FUNCDNAME__", "__FUNCTION__", "__func__"),
+    *("function_name", "__builtin_FUNCTION", "__builtin_FUNCSIG"),
+)
+"""What says the name or the signature of the function that it stands in."""
 _WHOLE = (b"__FILE__", b"__BASE_FILE__", b"__builtin_FILE", b"__INCLUDE_LEVEL__")
 _PIECES = frozenset(
     name[begin:end]
@@ -107,7 +112,8 @@ def decided_by_name(codes: Sequence[bytes]) -> str | None:
     """
     is_located = any(b"source_location" in text for text in codes)
     words = _WHOLE + ((b"file_name",) if is_located else ())
-    return _Finder(codes).find(words, _NAMES + (_OF_LOCATION if is_located else b""))
+    found = _Finder(codes).find(words, _NAMES + (_OF_LOCATION if is_located else b""))
+    return found[0].decode("utf-8", "replace") if found is not None else None
 
 
 def decided_by_line(behind: bytes, others: Sequence[bytes]) -> bool:
@@ -119,6 +125,19 @@ def decided_by_line(behind: bytes, others: Sequence[bytes]) -> bool:
     """
     finder = _Finder((behind, *others), _NUMBER, behind)
     return finder.find((b"__LINE__",), b"__LINE__") is not None
+
+
+def line_decided_by_signature(text: bytes, others: Sequence[bytes]) -> int | None:
+    """The first line of a text where something may depend on the signature of a function.
+
+    Args:
+        text: as for `decided_by_name`, its lines as they are.
+        others: as of `decided_by_line`.
+    """
+    words = tuple(one.encode() for one in SIGNATURES)
+    names = rb"(?:%b)(?:\s*\(\s*\))?" % b"|".join(words)
+    found = _Finder((text, *others), within=text).find(words, names)
+    return None if found is None else 1 + found.string.count(b"\n", 0, found.start())
 
 
 class _Finder:
@@ -138,7 +157,13 @@ class _Finder:
         self._known: dict[bytes, bool] = {}
         self._standing: set[bytes] = set()
 
-    def find(self, words: tuple[bytes, ...], names: bytes) -> str | None:
+    def find(self, words: tuple[bytes, ...], names: bytes) -> re.Match[bytes] | None:
+        """The first mention of names that is not only reported, or of a macro that stands for it.
+
+        Args:
+            words: of which each mention has one.
+            names: a pattern for them.
+        """
         pending = [(words, names)]
         while pending:
             words, names = pending.pop()
@@ -149,10 +174,10 @@ class _Finder:
                     if self._within is not None:
                         macro = self._moved(text, found, macro)
                     if macro is None:
-                        return found[0].decode("utf-8", "replace")
+                        return found
                     if macro and macro not in self._standing:
                         if len(self._standing) == _MOST:  # further uses are not followed
-                            return macro.decode("utf-8", "replace")
+                            return found
                         self._standing.add(macro)
                         pending.append(((macro,), re.escape(macro)))
         return None
