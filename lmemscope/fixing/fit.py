@@ -43,13 +43,13 @@ class Lost:
         kernel: its mangled name.
         most: threads of the largest block that still fits.
         text: what a user promises who takes the rewriting.
-        in_sight: threads of a block that a launch in sight has, and that does not fit.
+        unfit: what a launch in sight has that does not fit; None without such a launch.
     """
 
     kernel: str
     most: int
     text: str
-    in_sight: int | None
+    unfit: str | None
 
 
 def largest_block(facts: KernelFacts, arch: str) -> int | None:
@@ -97,7 +97,7 @@ def lost_blocks(
         # A launch of more than is allowed fails already.
         seen = (one for one in sizes_in_sight(was, sources) if can < one <= allowed)
         in_sight = max(seen, default=None)
-        yield Lost(was.name, can, text, in_sight)
+        yield Lost(was.name, can, text, _blocks_of(in_sight))
 
 
 def with_caveat(rewriting: Rewriting, promised: Iterable[str]) -> Rewriting:
@@ -121,10 +121,8 @@ def fitted(attempt: Attempt) -> tuple[Attempt, str | None]:
             lost += lost_blocks(report, outcome.report, unit.arch, own)
             if isinstance(attempt.target, Target):
                 lost += lost_shared(report, outcome.report, attempt.rewriting, attempt.target, own)
-    unfit = next((one.in_sight for one in lost if one.in_sight is not None), None)
-    why = None
-    if unfit is not None:
-        why = f"a launch in sight has blocks of {count(unfit, 'thread')}, which do not fit with it"
+    unfit = next((one.unfit for one in lost if one.unfit is not None), None)
+    why = f"a launch in sight has {unfit}, which do not fit with it" if unfit is not None else None
     said = (*(_promised(one, attempt.target.asked_block) for one in lost), *moved)
     return replace(attempt, rewriting=with_caveat(attempt.rewriting, said)), why
 
@@ -167,7 +165,10 @@ def lost_shared(
         if rewriting.room is not None:
             yield from _lost_threads(was, made, rewriting.room.threads, target, sources, is_known)
         # Who promises something of shared memory promises this of the kernels that are known.
-        if not (is_known and rewriting.applicability == "unsafe"):
+        unfit = _asked_beside(was, made, target, sources)
+        if unfit is not None:
+            yield Lost(was.name, LARGEST_BLOCK, f"no launch has {unfit}", unfit)
+        elif not (is_known and rewriting.applicability == "unsafe"):
             yield from _lost_dynamic(was, made, target, sources)
 
 
@@ -200,7 +201,27 @@ def _lost_threads(
         if is_known or is_asked or (every_block(was, sources) and _is_closed(was, sources)):
             return
     text = f"no block of {name} has more than {count(threads, 'thread')}, which its shared memory "
-    yield Lost(was.name, threads, f"{text}is for", in_sight)
+    yield Lost(was.name, threads, f"{text}is for", _blocks_of(in_sight))
+
+
+def _blocks_of(threads: int | None) -> str | None:
+    return f"blocks of {count(threads, 'thread')}" if threads is not None else None
+
+
+def _asked_beside(
+    was: KernelFacts, made: KernelFacts, target: Target, sources: SourceText
+) -> str | None:
+    """The dynamic shared memory that all launches in sight ask for, if it no longer fits.
+
+    A program that sets attributes of functions may have more of it than others.
+    """
+    asked = was.occupancy.dynamic_shared if was.occupancy is not None else None
+    if not asked or not asked + shared_of(was) <= STATIC_BYTES < asked + shared_of(made):
+        return None
+    files = (*target.files, *files_of(was, sources))
+    if any("FuncSetAttribute" in sources.code(one) for one in files):
+        return None
+    return f"{count(asked, 'byte')} of dynamic shared memory"
 
 
 def _lost_dynamic(

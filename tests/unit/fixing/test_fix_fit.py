@@ -19,9 +19,11 @@ from lmemscope.fixing.fit import (
     with_caveat,
 )
 from lmemscope.model import (
+    Applicability,
     Edit,
     KernelFacts,
     LaunchBounds,
+    Occupancy,
     Rewriting,
     SourceLocation,
     SourceText,
@@ -66,7 +68,7 @@ def test_registers_limit_a_block_by_their_granularity(registers: int, most: int)
 def test_a_block_that_no_longer_fits_is_a_promise_with_its_numbers() -> None:
     (one,) = lost(facts(31), facts(124))
     assert one.most == 512
-    assert one.in_sight is None
+    assert one.unfit is None
     for number in ("512 threads", "124 registers", "31 before"):
         assert number in one.text
     made = with_caveat(Rewriting("unroll", "safe", (), "unroll"), [one.text])
@@ -173,7 +175,7 @@ def test_a_source_that_includes_the_kernels_file_launches_it_too(said: str, is_k
 def test_a_launch_in_sight_that_no_longer_fits_is_said() -> None:
     text = STATIC + "void f(float *p) { k<<<1, 64>>>(p); auto q = k; q<<<1, 1024>>>(p); }\n"
     (one,) = lost(facts(31), facts(124), text)
-    assert one.in_sight == 1024
+    assert one.unfit == "blocks of 1024 threads"
 
 
 ROOM = ThreadRoom(64, frozenset({"k"}))
@@ -188,10 +190,12 @@ def shared_lost(
     rises: bool = True,
     block: int | None = None,
     rewriting: Rewriting | None = None,
+    asked: int | None = None,
 ) -> list[Lost]:
     """What a column for 64 threads, made for a kernel `k`, loses in another one."""
     was = replace(facts(31, 16, bounds), name=name, demangled=f"{name}(float*)")
     assert was.ptxas is not None
+    was = replace(was, occupancy=Occupancy(1.0, 64, 32, 64, "launch", ("blocks",), asked))
     made = changed(was, ptxas=replace(was.ptxas, shared=16 + 4096 * rises))
     before, after = (report_of(one).units[0] for one in (was, made))
     for_k = target(kernel("float a[8];", "a[n] = 1;"), "a", "float[8]", block=block)
@@ -202,10 +206,10 @@ def shared_lost(
 def test_a_kernel_that_is_shown_to_have_the_memory_is_not_to_have_more_threads() -> None:
     """Whatever name it calls the function by: its text did not say that it does."""
     (one,) = shared_lost()
-    assert (one.kernel, one.most, one.in_sight) == ("quick", 64, None)
+    assert (one.kernel, one.most, one.unfit) == ("quick", 64, None)
     assert "no block of quick has more than 64 threads" in one.text
     (launched,) = shared_lost("void f(float *p) { quick<<<1, 512>>>(p); }\n")
-    assert launched.in_sight == 512
+    assert launched.unfit == "blocks of 512 threads"
     # What the user says of blocks is not said of one whose own bounds allow more.
     assert shared_lost(block=64)
 
@@ -240,6 +244,24 @@ def test_launches_of_any_kernel_with_the_memory_may_ask_for_more(host: str, is_l
     found = shared_lost(host, bounds=64)
     assert bool(found) is is_lost
     assert all("dynamic shared memory" in one.text for one in found)
+
+
+OPTED = "void g() { cudaFuncSetAttribute(quick, SIZE, 99999); }\n"
+
+
+@pytest.mark.parametrize("applicability", ["safe", "unsafe"])
+@pytest.mark.parametrize(
+    ("asked", "text", "is_unfit"),
+    [(44000, "", False), (46000, "", True), (46000, OPTED, False), (50000, "", False)],
+)
+def test_dynamic_memory_that_launches_in_sight_ask_for_has_to_fit_beside_it(
+    applicability: Applicability, asked: int, text: str, is_unfit: bool
+) -> None:
+    column = Rewriting("shared-memory", applicability, (), "a column", room=ROOM)
+    host = f"int main() {{ float *p; quick<<<1, 64, {asked}>>>(p); }}\n{text}"
+    found = shared_lost(host, 64, rewriting=column, asked=asked)
+    unfit = {one.unfit for one in found} - {None}
+    assert unfit == ({f"{asked} bytes of dynamic shared memory"} if is_unfit else set())
 
 
 def test_several_rewritings_have_the_least_room_of_them() -> None:
@@ -335,7 +357,7 @@ def test_a_block_that_cannot_be_read_is_unknown(host: str, known: set[int] | Non
 def test_a_launch_in_sight_counts_where_others_are_unknown() -> None:
     text = STATIC + "void f(int n) { go(k); k<<<1, n>>>(0); k<<<1, n > 9 ? 1024 : 64>>>(0); }\n"
     (one,) = lost(facts(31), facts(124), text)
-    assert one.in_sight == 1024
+    assert one.unfit == "blocks of 1024 threads"
 
 
 BESIDE = """\
