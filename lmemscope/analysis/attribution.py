@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,7 +66,7 @@ def attribute(
     """
     kernel = _Kernel(layers, names, sources, function, facts)
     sites = function.all_sites
-    accesses = tuple(kernel.access(site) for site in sites)
+    accesses = kernel.accesses(sites)
     objects = tuple(kernel.objects.listed)
     known = (facts.stack_frame, function, accesses, objects, kernel.placements)
     frame = frame_map(*known)
@@ -144,6 +145,28 @@ class _Kernel:
         self._allocations: Counter[int] = Counter()
         self._loops = SiteLoops(layers, function)
         self._alike: dict[tuple[object, ...], LocalAccess] = {}
+
+    def accesses(self, sites: Sequence[Site]) -> tuple[LocalAccess, ...]:
+        """The sites of the kernel's code, in address order, as `access` gives each.
+
+        Of machine code alone, which names no line, most of those in as many loops tell the same.
+        """
+        layers, function = self._layers, self._function
+        if layers.flow is not None or self._has_lines or function.section in layers.cubin.ptx_lines:
+            return tuple(map(self.access, sites))
+        found: list[LocalAccess] = []
+        for body in (function, *function.callees):
+            depths, alike = self._loops.depths(body), dict[object, LocalAccess]()
+            for site, depth in zip(body.sites, depths, strict=True):
+                pc = site.pc
+                key = depth, site.spill_refill, site.is_store, site.width, site.is_signed, site.base
+                one = alike.get(key)
+                if one is None:
+                    one = alike[key] = self.access(site)
+                found.append(replace(one, pc=pc))
+        if function.callees:
+            found.sort(key=attrgetter("pc"))
+        return tuple(found)
 
     def access(self, site: Site, *, generic: bool = False) -> LocalAccess:
         """A site with its place, its cause and its cost."""

@@ -59,6 +59,12 @@ class MachineLoops:
         block = bisect_right(self._starts, pc) - 1
         return block if block >= 0 and self._reached[block] else None
 
+    def depths(self, places: Sequence[int]) -> list[int | None]:
+        """As `depth` of several instructions."""
+        blocks = (np.searchsorted(self._starts, places, "right") - 1).tolist()
+        reached, around = self._reached, self._around
+        return [len(around.get(b, ())) if b >= 0 and reached[b] else None for b in blocks]
+
     @cached_property
     def _around(self) -> Mapping[int, Sequence[NaturalLoop]]:
         found: defaultdict[int, list[NaturalLoop]] = defaultdict(list)

@@ -70,6 +70,12 @@ class SiteLoops:
             depth = depths[block, chain] = self._depth(loops, body, block, chain)
         return depth
 
+    def depths(self, body: CubinFunction) -> list[int | None]:
+        """How many loops of the machine code are around each access of a function; None as `of`."""
+        loops, _ = self._found_in(body)
+        places = [site.pc for site in body.sites]
+        return loops.depths(places) if loops is not None else [None] * len(places)
+
     def _depth(
         self, loops: MachineLoops, body: CubinFunction, block: int, chain: Sequence[InlineFrame]
     ) -> Depth:
