@@ -25,9 +25,11 @@ from lmemscope.formats.fatbin import Budget, Entry, reserve, unpack
 from lmemscope.formats.ptx_cut import PtxParts
 from lmemscope.model import ALL_IMAGES, Artifacts, Share, Unit, kind_of
 from lmemscope.routes import Along, Asked, Expansion
+from lmemscope.sources import jit_packages, python_words
 from lmemscope.sources.jit_packages import compiler_of
-from lmemscope.sources.python_words import may_hold_kernels
+from lmemscope.sources.python_words import may_hold_kernels, words_in
 
+_SIGNS = jit_packages.SIGNS | python_words.SIGNS
 _PART = 1 << 20
 """Images of a fat binary are taken together up to this many stored bytes: code of neighbouring
 architectures is alike, and its loops are found once."""
@@ -213,4 +215,7 @@ def _unread(file: Images) -> str | None:
     if kind is None or kind.name != "Python":
         return kind.name if kind is not None else None
     text = bytes(file.text)
-    return compiler_of(text) or ("kernels in Python" if may_hold_kernels(text) else None)
+    words = words_in(text, _SIGNS)
+    return compiler_of(text, words) or (
+        "kernels in Python" if may_hold_kernels(text, words) else None
+    )
