@@ -42,6 +42,7 @@ from lmemscope.model import (
     KernelFacts,
     KernelReport,
     LocalObject,
+    SourceLocation,
     TrialVerdict,
     traits_of,
 )
@@ -61,13 +62,15 @@ _NAME = re.compile(r"(?:const\s+)?(?:\w+::)*(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Classes that a rewriting declares variables as.
+    """Classes that a rewriting declares variables as, and where it leaves others' declarations.
 
     Attributes:
         lines: by name, the lines of the patched files that a class is on: file and number.
+        added: by file, the lines before which it adds some, and how many.
     """
 
     lines: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
+    added: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, edits: Iterable[Edit], read: Mapping[str, bytes]) -> Classes:
@@ -78,17 +81,26 @@ class Classes:
             read: the files' bytes before, by path.
         """
         found: dict[str, frozenset[tuple[str, int]]] = {}
+        added: dict[str, list[tuple[int, int]]] = {}
         every = [*edits]
         words = {word for edit in every for word in _WORD.findall(edit.text)}
         for file, data in read.items():
-            made = patched(data, [edit for edit in every if edit.file == file])
+            own = [edit for edit in every if edit.file == file]
+            made = patched(data, own)
+            added[file] = [_added(data, edit) for edit in own]
             for known in _CLASS.finditer(made):
                 if known[1] in words:
                     # An earlier patch may have written it.
                     first, last = (made.count(b"\n", 0, at) + 1 for at in known.span())
                     lines = frozenset((file, number) for number in range(first, last + 1))
                     found[known[1].decode()] = lines
-        return cls(found)
+        return cls(found, added)
+
+    def moved(self, place: SourceLocation) -> tuple[str, int]:
+        """Where a line of the files as they were is with the rewriting."""
+        file = os.path.abspath(place.file)
+        added = self.added.get(file, ())
+        return file, place.line + sum(count for line, count in added if line <= place.line)
 
     def is_another(self, facts: KernelFacts, number: int) -> bool:
         """Whether an object that has such a class for its type is not accessed by that class.
@@ -114,6 +126,15 @@ class Classes:
 NO_CLASSES = Classes()
 
 
+def _added(data: bytes, edit: Edit) -> tuple[int, int]:
+    """The first line that an edit moves, and by how many lines."""
+    removed = data[edit.start : edit.end]
+    before = data.count(b"\n", 0, edit.start)
+    is_whole = edit.start == 0 or data[edit.start - 1 : edit.start] == b"\n"
+    first = 1 + before + (0 if is_whole else 1)
+    return first, edit.text.count(b"\n") - removed.count(b"\n")
+
+
 def effect(
     was: KernelReport,
     made: KernelReport,
@@ -137,12 +158,11 @@ def effect(
         return "no-effect"
     causes = {hit.finding.cause for hit in hits}
     shares = [hit.case.share for hit in hits]
+    names = {hit.finding.object for hit in hits if hit.finding.object is not None}
+    if names and is_named and _has_none_of(before, after, shares, names, classes):
+        return "removed"  # Bytes alone mislead where what is inlined is there several times.
     if not any(_bytes_of(hit) for hit in hits):
         return _without_bytes(before, after, shares, causes)
-    names = {hit.finding.object for hit in hits if hit.finding.object is not None}
-    is_smaller = frame_bytes(after) < frame_bytes(before)
-    if names and is_named and is_smaller and _has_none_of(after, names, classes):
-        return "removed"  # Bytes alone mislead where what is inlined is there several times.
     verdict = _by_bytes(was, made, sum(map(_bytes_of, hits)), is_slots=bool(causes & SLOTS))
     if verdict == "removed" and _is_there(was, made, names, causes, classes):
         return "no-effect"  # It is another object that is gone.
@@ -223,18 +243,44 @@ def _is_there(
     return 0 < having(was) <= having(made) - others
 
 
-def _has_none_of(facts: KernelFacts, names: Collection[str], classes: Classes) -> bool:
-    """Whether every object of a kernel has a name, and none of some names."""
-    numbers = {one.object_index for one in facts.causes if one.cause != "promoted"} - {None}
-    found = [
-        None if classes.is_another(facts, number) else facts.objects[number]
-        for number in numbers
-        if number is not None
-    ]
-    nameless = any(one.cause == "unattributed" for one in facts.causes)
-    return not nameless and all(
-        one is None or (one.name is not None and one.name not in names) for one in found
+def _has_none_of(
+    before: KernelFacts,
+    after: KernelFacts,
+    own: Sequence[CauseShare],
+    names: Collection[str],
+    classes: Classes,
+) -> bool:
+    """Whether less is left, every object that is has a name, and none is one of some findings'.
+
+    Another variable of the name is told by where it is declared, if as many are gone.
+    """
+    mine = {one.object_index for one in own}
+    was, left = _in_memory(before), _in_memory(after)
+    named = {n: one for n, one in was.items() if one.name in names and one.declared is not None}
+    at = {n: classes.moved(one.declared) for n, one in named.items() if one.declared is not None}
+    others = {place for n, place in at.items() if n not in mine}
+    others -= {place for n, place in at.items() if n in mine}
+    if frame_bytes(after) >= frame_bytes(before):
+        # Another variable may lie in the place that one has left.
+        is_less = len(left) < len(was) and site_bytes(after) < site_bytes(before)
+        if not (others and is_less):
+            return False
+    return all(one.cause != "unattributed" for one in after.causes) and all(
+        classes.is_another(after, number)
+        or (one.name is not None and (one.name not in names or _place(one) in others))
+        for number, one in left.items()
     )
+
+
+def _in_memory(facts: KernelFacts) -> Mapping[int, LocalObject]:
+    """A kernel's objects but those that ptxas promoted, by number."""
+    numbers = {one.object_index for one in facts.causes if one.cause != "promoted"}
+    return {number: facts.objects[number] for number in numbers if number is not None}
+
+
+def _place(one: LocalObject) -> tuple[str, int] | None:
+    place = one.declared
+    return (os.path.abspath(place.file), place.line) if place is not None else None
 
 
 def _is_untouched(

@@ -48,3 +48,40 @@ def test_who_is_rewritten_is_said_where_it_is_another(tmp_path: Path) -> None:
         assert made.code == 0, made.err
         text = " ".join((tmp_path / f"out.{kind}").read_text().split())
         assert re.search(rf"[Bb]y rewriting (`|<code>){freed[1]}", text), kind
+
+
+NAMESAKES = """\
+__device__ float scaled(int i, float scale) {
+  const float table[16] = {scale, 1, 2, 9, 4, 5, 6, 7, 8, 9, 1, 3, 7, 13, 14, scale};
+  return table[i & 15];
+}
+__device__ float fixed(int i) {
+  const float table[16] = {2, 1, 2, 3, 4, 5, 6, 7, 3, 9, 10, 11, 12, 13, 14, 2};
+  const float *const first = table;
+  return first[i & 15];
+}
+extern "C" __global__ void sums(const int *in, float *out, int steps) {
+  float sum = 0;
+  for (int k = 0; k < steps; ++k) {
+    const int v = in[k * 128 + threadIdx.x];
+    sum = sum * 0.5f + scaled(v, sum) + scaled(v >> 4, sum + 1) + fixed(v >> 8);
+  }
+  out[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.toolchain
+def test_a_namesake_that_stays_is_not_what_is_gone(tmp_path: Path) -> None:
+    """Both lie in one place of the frame in turn: it is as large without either."""
+    (tmp_path / "a.cu").write_text(NAMESAKES)
+    done = run_program(
+        *("fix", "a.cu", "--arch", "sm_90", "--format", "json", "--no-cache"), cwd=tmp_path
+    )
+    found = {
+        (trial["declared"]["line"], trial["rewrite"]): trial["verdict"]
+        for trial in done.document["candidates"]
+        if trial["rewritten"] is None
+    }
+    assert found[6, "static-table"] == "removed"
+    assert found[2, "select"] == "removed"
