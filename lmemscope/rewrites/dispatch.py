@@ -6,8 +6,8 @@ counts are constant and the loops unrolled, those in inlined functions included.
 keeps outer loops rolled (`#pragma unroll 1`).
 
 Unsafe: with any other number the kernel traps. Declined for templates, if a launch in sight gives
-more, if the loop tests its counter before it uses the array, if the body has static variables, if
-the parameter may be modified, and above 64 KB of source. It costs the code of all versions.
+another, if the loop tests its counter before it uses the array, if the body has static variables,
+if the parameter may be modified, and above 64 KB of source. It costs the code of all versions.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     if most >= MOST or (most + 1) * (own[0].end_byte - own[0].start_byte) > _TEXT:
         raise DeclinedError(f"{most + 1} versions of its kernel are much code")
-    check_given(target.syntax.text(number.name), most, target)
+    check_given(target.syntax.text(number.name), most, target, least=0)
     kernel = _kernel(target, declared.function)
     made = _versions(target, kernel, number, most)
     pragmas = _once(unroll_edit(target, one) for one in loops)

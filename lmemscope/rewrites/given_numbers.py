@@ -9,20 +9,21 @@ from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.written import kernels
 from lmemscope.rules.launch_syntax import parameter_name
-from lmemscope.rules.launched_elsewhere import largest_argument
+from lmemscope.rules.launched_elsewhere import arguments
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def check_given(name: bytes, most: int, target: Target) -> None:
-    """That no launch in sight gives a parameter more than a number.
+def check_given(name: bytes, most: int, target: Target, least: int | None = None) -> None:
+    """That no launch in sight gives a parameter more than a number, or less than another.
 
     Args:
         name: of a kernel's parameter; of anything else nothing is known.
         most: the largest number.
         target: whose kernels are launched.
+        least: the smallest number, or None.
 
     Raises:
         DeclinedError: one does.
@@ -33,14 +34,20 @@ def check_given(name: bytes, most: int, target: Target) -> None:
         if name not in names or kernel is None:
             continue
         position = names.index(name)
-        largest = largest_argument(kernel.decode(), position, target.path, sources, target.files)
-        if largest is not None and largest[0] > most:
-            said, (number, place) = name.decode(errors="replace"), largest
+        given = arguments(kernel.decode(), position, target.path, sources, target.files)
+        for number, place in sorted(given, key=lambda one: -one[0]):
+            if number > most:
+                bound = f"more than {most}"
+            elif least is not None and number < least:
+                bound = f"less than {least}"
+            else:
+                continue
             is_own = os.path.abspath(place.file) == target.path
-            where = (
-                f"line {place.line}" if is_own else f"{os.path.basename(place.file)}:{place.line}"
+            file = "line " if is_own else f"{os.path.basename(place.file)}:"
+            said = name.decode(errors="replace")
+            raise DeclinedError(
+                f"the launch at {file}{place.line} gives `{said}` {number}, {bound}"
             )
-            raise DeclinedError(f"the launch at {where} gives `{said}` {number}, more than {most}")
 
 
 def check_bound(bound: Node, most: int, target: Target) -> None:

@@ -45,6 +45,7 @@ _HOPS = 4
 _NOTHING = frozenset({"dim3", "int", "unsigned", "size_t", "const", "sizeof", "static_cast"})
 _ARITHMETIC = re.compile(r"(?:\w|\s|[-+*/%()]|<<)+")
 """An expression that has a value only where all of its names have one."""
+_NEGATIVE = re.compile(r"\(*-\s*(\w+)\)*")
 _CALLED = re.compile(r"\w\s*\(")
 _SHAPE = re.compile(r"dim3\s*[({](?P<parts>.*)[)}]", re.DOTALL)
 _BEFORE = 80
@@ -87,19 +88,16 @@ def launch_sizes(kernel: str, home: str, sources: SourceText) -> frozenset[int]:
     return frozenset(_project(home, sources, ()).sizes(kernel))
 
 
-def largest_argument(
+def arguments(
     kernel: str, position: int, home: str, sources: SourceText, files: Iterable[str] = ()
-) -> tuple[int, SourceLocation] | None:
-    """The largest number that a launch in a project gives a parameter, and where it is given.
-
-    None where no launch says one.
+) -> Sequence[tuple[int, SourceLocation]]:
+    """The numbers that launches in a project give a parameter, and where they are given.
 
     Args:
         kernel, home, sources, files: as of `largest_launch`, for one kernel.
         position: of the parameter.
     """
-    found = _project(home, sources, files).arguments(kernel, position)
-    return max(found, key=lambda one: one[0], default=None)
+    return tuple(_project(home, sources, files).arguments(kernel, position))
 
 
 def launches_of(kernel: str, sources: SourceText, files: Sequence[str]) -> Launches:
@@ -157,7 +155,9 @@ class _Project:
         for one in self.launches_of(kernel).written:
             text = without_casts(one.given[position] if position < len(one.given) else "")
             place = one.given_at or one.place
-            value = number_of(text, self._sources, place)
+            less = _NEGATIVE.fullmatch(text.strip())
+            value = number_of(less[1] if less is not None else text, self._sources, place)
+            value = -value if less is not None and value is not None else value
             path = _REACHED.sub("x", _INDEXED.sub("", text))
             if value is not None:
                 yield value, place

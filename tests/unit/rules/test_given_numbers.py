@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.model import CompileOptions
-from lmemscope.rules.launched_elsewhere import largest_argument
+from lmemscope.rules.launched_elsewhere import arguments
 from lmemscope.sources.lines import from_disk
 
 KERNEL = "__global__ void k(const float *x, float *y, int n) { y[0] = n; }\n"
@@ -18,7 +18,7 @@ def given(tmp_path: Path, host: str) -> tuple[int, int] | None:
     path = tmp_path / "a.cu"
     path.write_text(f"{KERNEL}{host}\n")
     sources = from_disk(None, str(path), CompileOptions(), lambda *_: ())
-    found = largest_argument("k", 2, str(path), sources, (str(path),))
+    found = max(arguments("k", 2, str(path), sources, (str(path),)), default=None)
     return (found[0], found[1].line - 1) if found is not None else None
 
 
@@ -92,3 +92,9 @@ def test_what_grows_in_a_loop_is_not_what_it_begins_with(
 ) -> None:
     found = given(tmp_path, host)
     assert (found[0] if found is not None else None) == number
+
+
+@pytest.mark.parametrize("number", ["-3", "- 3", "(-3)", "-LESS"])
+def test_a_negative_number_is_one(tmp_path: Path, number: str) -> None:
+    host = f"#define LESS 3\nint main() {{ {LAUNCH}{number}); }}"
+    assert given(tmp_path, host) == (-3, 2)
