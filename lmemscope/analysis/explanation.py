@@ -12,6 +12,7 @@ from lmemscope.analysis.endless import endless
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.names import Names
+from lmemscope.analysis.ptx.run_time_stack import run_time_sizes
 from lmemscope.formats.demangle import original_name
 from lmemscope.formats.ptx_printf import only_prints
 from lmemscope.model import (
@@ -114,6 +115,8 @@ def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:
         )
         for cause in extra
     )
+    if "alloca" in extra and layers.flow is not None:
+        fact = replace(fact, run_time_sizes=run_time_sizes(layers.flow, fact.name))
     return replace(fact, causes=(*fact.causes, *shares)) if shares else fact
 
 
@@ -170,11 +173,17 @@ def _shown_at(
         callees: only calls through pointers that may be of one of these; any if there are none.
     """
     flow = layers.flow
-    if flow is None or cause not in ("device-launch", "call-frame"):
+    if flow is None or cause not in ("device-launch", "call-frame", "alloca"):
         return None
     lines, places = layers.lines, []
     for name in flow.reached(fact.name):
         dataflow = flow.dataflow(name)
+        if cause == "alloca":
+            instructions = dataflow.body.instructions if dataflow is not None else ()
+            taken = (one for one in instructions if one.operation == "alloca")
+            found = (calling_line(lines.of_instruction(one)) for one in taken)
+            places += [(name != fact.name, 0, place) for place in found if place is not None]
+            continue
         for call in dataflow.flow.calls if dataflow is not None else ():
             callee = call.callee
             if cause == "device-launch":
@@ -209,8 +218,13 @@ def _without_bytes(layers: Layers, fact: KernelFacts) -> list[Cause]:
     if fact.cubin is not None and fact.cubin.shared_spills:
         found.append("register-spill")
     if not fact.stack_known and not any(traits_of(cause).deepens for cause in _causes(fact)):
-        found.append("call-frame")
+        found.append("alloca" if _takes_stack(layers, fact) else "call-frame")
     return found
+
+
+def _takes_stack(layers: Layers, fact: KernelFacts) -> bool:
+    """Whether an ``alloca`` is left in PTX that no access of the machine code shows."""
+    return layers.flow is not None and bool(run_time_sizes(layers.flow, fact.name))
 
 
 def _has_objects(layers: Layers) -> bool:

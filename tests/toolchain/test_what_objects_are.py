@@ -34,6 +34,17 @@ extern "C" __global__ void topk(const float *in, float *out, int *which, int row
     which[k * rows + row] = index[k];
   }
 }
+extern "C" __global__ void scratch(const int *in, int *out, int n, int extra) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= n) return;
+  const int need = 8 + (in[t] & 7) + extra;
+  int *const work = (int *)__builtin_alloca(need * sizeof(int));  // unread alloca
+  int first[5], sum = 0;
+  for (int i = 0; i < need; ++i) work[i] = in[i * n + t] % 97;
+  for (int i = 0; i < 5; ++i) first[i] = work[i] + i;
+  for (int i = 0; i < need; ++i) sum = sum * 3 + work[need - 1 - i] + first[work[i] % 5];
+  out[t] = sum;
+}
 extern "C" __global__ void axes(const float *in, float *out) {
   const float *own = in + threadIdx.x * 12;
   float length[3] = {own[0], own[1], own[2]}, axis[3][3];
@@ -206,6 +217,20 @@ def test_an_index_that_unrolling_made_a_choice_has_its_line(
     assert (finding.cause, finding.location.line) == ("dynamic-index", line("key"))
     assert finding.index is not None
     assert (finding.index.expression, finding.index.uniformity) == ("j", "data-dependent")
+
+
+def test_a_stack_of_unknown_depth_without_accesses_is_no_call(
+    scanned: dict[str, KernelReport],
+) -> None:
+    """ptxas left none of its accesses, and there is no call."""
+    kernel = scanned["scratch"]
+    assert kernel.facts.sass is not None
+    assert kernel.facts.sass.load_sites + kernel.facts.sass.store_sites == 0
+    finding = kernel.findings[0]
+    assert finding.location is not None
+    assert (finding.cause, finding.location.line) == ("alloca", line("unread alloca"))
+    assert {one.cause for one in kernel.findings} == {"alloca", "promoted"}
+    assert kernel.facts.run_time_sizes
 
 
 def test_alloca_is_shown_where_it_is_called(scanned: dict[str, KernelReport]) -> None:
