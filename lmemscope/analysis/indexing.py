@@ -408,6 +408,8 @@ class IndexReader:
             position = decimal(number)
             known = self._names.parameter(owner, name) if self._names is not None else None
             name = known or f"parameter {number}"
+            if self._names is not None and self._names.lacks_parameters(owner):
+                name = position = None  # PTX's numbers are not the source's.
         elif leaf.kind != "memory" and name is not None and name.startswith("%"):
             base, _, dimension = name.lstrip("%").partition(".")
             name = _BUILTINS.get(base, f"%{base}") + (f".{dimension}" if dimension else "")

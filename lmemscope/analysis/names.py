@@ -104,7 +104,7 @@ class Names:
             if key not in seen:
                 seen.add(key)
                 self._by_function[variable.function].append(variable)
-        self._sources = sources
+        self._sources, self._ptx = sources, ptx
         self.scopes = Scopes(sources)
         self.aliases = Aliases(self._by_function, sources, self.scopes)
         self._mentions = Mentions(ptx, sources, self.scopes, self.aliases)
@@ -119,12 +119,22 @@ class Names:
         return self._by_function.get(same_function(function), ())
 
     def parameter(self, function: str, ptx_name: str) -> str | None:
-        """Source name of the parameter that PTX calls ``FUNCTION_param_3``."""
+        """Source name of the parameter that PTX calls ``FUNCTION_param_3``.
+
+        None for functions of which the compiler has left parameters out, as it does of what is
+        internal to a unit: then others have their places.
+        """
         position = decimal(ptx_name.rpartition("_param_")[2])
         parameters = [v for v in self.declared_in(function) if v.is_parameter]
-        if position is None or position >= len(parameters):
+        if position is None or position >= len(parameters) or self.lacks_parameters(function):
             return None
         return parameters[position].name
+
+    def lacks_parameters(self, function: str) -> bool:
+        """Whether PTX has other parameters of a function than its source, as far as both tell."""
+        parameters = [v for v in self.declared_in(function) if v.is_parameter]
+        code = self._ptx.function(function)
+        return code is not None and bool(parameters) and len(code.parameters) != len(parameters)
 
     def of_objects(
         self,

@@ -45,6 +45,14 @@ extern "C" __global__ void scratch(const int *in, int *out, int n, int extra) {
   for (int i = 0; i < need; ++i) sum = sum * 3 + work[need - 1 - i] + first[work[i] % 5];
   out[t] = sum;
 }
+__device__ __noinline__ static int pick(const int *unused, int i, int j) {
+  int mine[70];
+  for (int k = 0; k < 70; ++k) mine[k] = k * j + 3;
+  return mine[(i ^ j) & 63];
+}
+extern "C" __global__ void picked(const int *in, int *out) {
+  out[threadIdx.x] = pick(in, in[threadIdx.x], in[threadIdx.x + 5]) + pick(out, 3, in[7]);
+}
 extern "C" __global__ void axes(const float *in, float *out) {
   const float *own = in + threadIdx.x * 12;
   float length[3] = {own[0], own[1], own[2]}, axis[3][3];
@@ -231,6 +239,17 @@ def test_a_stack_of_unknown_depth_without_accesses_is_no_call(
     assert (finding.cause, finding.location.line) == ("alloca", line("unread alloca"))
     assert {one.cause for one in kernel.findings} == {"alloca", "promoted"}
     assert kernel.facts.run_time_sizes
+
+
+def test_what_is_left_of_a_functions_parameters_is_not_named_by_its_place(
+    scanned: dict[str, KernelReport],
+) -> None:
+    """The compiler leaves out the first, for nothing uses it."""
+    (finding,) = (one for one in scanned["picked"].findings if one.object == "mine")
+    assert finding.index is not None
+    parameters = [one for one in finding.index.sources if one.kind == "parameter"]
+    assert parameters
+    assert {(one.name, one.position) for one in parameters} == {(None, None)}
 
 
 def test_alloca_is_shown_where_it_is_called(scanned: dict[str, KernelReport]) -> None:
