@@ -131,8 +131,9 @@ def arrays_at(parts: Sequence[Part], place: Place) -> list[Part]:
     def misfit(part: Part) -> tuple[bool, bool, int]:
         return not part.takes(place), place.width not in part.units, part.size
 
-    least = min(map(misfit, inside), default=None)
-    return [*(part for part in inside if misfit(part) == least), *sorted(beside, key=misfit)]
+    inside.sort(key=misfit)
+    fitting = [part for part in inside if misfit(part)[:2] == misfit(inside[0])[:2]]
+    return [*fitting, *sorted(beside, key=misfit)]
 
 
 def fits(parts: Sequence[Part], place: Place) -> bool:

@@ -53,6 +53,18 @@ __device__ __noinline__ static int pick(const int *unused, int i, int j) {
 extern "C" __global__ void picked(const int *in, int *out) {
   out[threadIdx.x] = pick(in, in[threadIdx.x], in[threadIdx.x + 5]) + pick(out, 3, in[7]);
 }
+union Matrix { float flat[12]; struct { float r0[4], r1[4], r2[4]; } rows; };
+extern "C" __global__ void affine(const float *in, const int *at, float *out) {
+  Matrix a;
+  for (int i = 0; i < 12; ++i) a.flat[i] = in[i * 256 + threadIdx.x];
+  float sum = 0;
+  for (int k = 0; k < 6; ++k) {
+    const int i = at[k * 256 + threadIdx.x] % 12;
+    a.flat[i] += 0.5f;  // flat
+    sum += a.rows.r1[k & 3] - a.flat[11 - i];
+  }
+  out[threadIdx.x] = sum;
+}
 extern "C" __global__ void axes(const float *in, float *out) {
   const float *own = in + threadIdx.x * 12;
   float length[3] = {own[0], own[1], own[2]}, axis[3][3];
@@ -250,6 +262,16 @@ def test_what_is_left_of_a_functions_parameters_is_not_named_by_its_place(
     parameters = [one for one in finding.index.sources if one.kind == "parameter"]
     assert parameters
     assert {(one.name, one.position) for one in parameters} == {(None, None)}
+
+
+def test_a_unions_member_has_no_accesses_that_the_line_does_by_another(
+    scanned: dict[str, KernelReport],
+) -> None:
+    (finding,) = scanned["affine"].findings
+    assert finding.location is not None
+    assert (finding.object, finding.location.line) == ("a.flat", line("flat"))
+    loads = [one for one in scanned["affine"].facts.accesses if not one.is_store]
+    assert {one.sectors for one in loads} == {32}
 
 
 def test_alloca_is_shown_where_it_is_called(scanned: dict[str, KernelReport]) -> None:
