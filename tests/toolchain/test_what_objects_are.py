@@ -270,8 +270,9 @@ def test_a_unions_member_has_no_accesses_that_the_line_does_by_another(
     (finding,) = scanned["affine"].findings
     assert finding.location is not None
     assert (finding.object, finding.location.line) == ("a.flat", line("flat"))
+    # What `k & 3` selects is at a constant place.
     loads = [one for one in scanned["affine"].facts.accesses if not one.is_store]
-    assert {one.sectors for one in loads} == {32}
+    assert {one.sectors for one in loads if one.uniformity != "uniform"} == {32}
 
 
 def test_alloca_is_shown_where_it_is_called(scanned: dict[str, KernelReport]) -> None:

@@ -38,6 +38,7 @@ def stepped(*body: str, before: str = "") -> str | None:
         (STATE, "State s; s.phase++;", "s.phase"),
         (CLOCK, "Clock<signed char> c; c.tick();", "now"),
         ("", "short c[4]; ++c[n & 3];", "c[n & 3]"),
+        ("", "signed char c[4]; v[n] = -c[n & 3]--;", "c[n & 3]"),
         ("", "short *c = q; (*c)++;", "(*c)"),
         ("", "signed char c[4]; signed char &d = c[0]; --d;", "d"),
         ("", "char4 c; c.x++;", "c.x"),
