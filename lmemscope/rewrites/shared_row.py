@@ -155,11 +155,8 @@ def _value(variable: LocalArray, end: bytes) -> bytes:
     if value is None:
         return b""
     line = initialised_on(variable)
-    if (
-        value.type in ("argument_list", "initializer_list")
-        and syntax.code[variable.declared.name.end_byte : value.start_byte].strip() != b"="
-    ):
-        raise DeclinedError(f"its initializer on line {line} has no `=`, as an assignment has")
+    if value.type == "argument_list":
+        raise DeclinedError(f"its initializer on line {line} is in parentheses, and may convert")
     if variable.target.meanings.copies_otherwise():
         raise DeclinedError(f"its initializer on line {line} is not the same as an assignment")
     return b";" + end + variable.name + b" = " + syntax.text(value)
