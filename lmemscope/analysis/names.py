@@ -121,8 +121,7 @@ class Names:
     def parameter(self, function: str, ptx_name: str) -> str | None:
         """Source name of the parameter that PTX calls ``FUNCTION_param_3``.
 
-        None for functions of which the compiler has left parameters out, as it does of what is
-        internal to a unit: then others have their places.
+        None where the places of others may be theirs: `lacks_parameters`.
         """
         position = decimal(ptx_name.rpartition("_param_")[2])
         parameters = [v for v in self.declared_in(function) if v.is_parameter]
@@ -131,10 +130,15 @@ class Names:
         return parameters[position].name
 
     def lacks_parameters(self, function: str) -> bool:
-        """Whether PTX has other parameters of a function than its source, as far as both tell."""
+        """Whether the compiler has left out parameters of a function.
+
+        It does of what is internal to a unit and uses them not; never of a kernel.
+        """
         parameters = [v for v in self.declared_in(function) if v.is_parameter]
         code = self._ptx.function(function)
-        return code is not None and bool(parameters) and len(code.parameters) != len(parameters)
+        return (
+            code is not None and code.kind == "function" and len(code.parameters) < len(parameters)
+        )
 
     def of_objects(
         self,
