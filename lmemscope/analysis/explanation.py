@@ -218,7 +218,11 @@ def _without_bytes(layers: Layers, fact: KernelFacts) -> list[Cause]:
     if fact.cubin is not None and fact.cubin.shared_spills:
         found.append("register-spill")
     if not fact.stack_known and not any(traits_of(cause).deepens for cause in _causes(fact)):
-        found.append("alloca" if _takes_stack(layers, fact) else "call-frame")
+        takes = _takes_stack(layers, fact)
+        calls = layers.flow.calls(fact.name) if layers.flow is not None else None
+        found += ["alloca"] if takes else []
+        if not takes or (calls is not None and (calls.recursive or calls.indirect)):
+            found.append("call-frame")
     return found
 
 

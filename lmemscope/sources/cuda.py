@@ -180,7 +180,7 @@ def _kernel_of_macro(
         return []
     line = tokens[position].line
     end = (tokens[closing].line, False) if macro.has_body else code.end(closing)
-    is_template = code.is_template(position)
+    is_template = macro.is_template or code.is_template(position)
     kernel = KernelDefinition(_qualified(namespaces, name), line, is_template, *end)
     last = (closing, closing) if macro.has_body else code.body(closing)
     tokens_of = (code.start(position), *last)

@@ -29,11 +29,13 @@ def declared(kernel: KernelDefinition, code: Code, position: int) -> KernelDefin
     name = kernel.name
     if scope:
         name = name.removesuffix(base_name(name)) + scope + base_name(name)
+    form, is_abbreviated = form_of(code, position), at is not None and _takes_auto(code, at)
     return replace(
         kernel,
         name=name,
         tokens=(first, opened, last),
-        form=form_of(code, position),
+        is_template=kernel.is_template or is_abbreviated,
+        form="template" if is_abbreviated and form == "plain" else form,
         parameters=None if at is None else _parameters(code, at),
         enclosed=code.depths[position] > code.depths[first],
         head=head_of(code, first, opened),
@@ -92,11 +94,23 @@ def _scope(code: Code, at: int) -> str:
     return "".join(f"{part}::" for part in reversed(parts))
 
 
-def _parameters(code: Code, at: int) -> tuple[str | None, ...] | None:
+def _takes_auto(code: Code, at: int) -> bool:
+    """Whether a parameter makes a function a template without saying so (C++20)."""
+    opening, closing = _parentheses(code, at)
+    end = min(closing, opening + _LONGEST)
+    return any(code[index].text == "auto" for index in range(opening, end))
+
+
+def _parentheses(code: Code, at: int) -> tuple[int, int]:
+    """Indices of the parentheses around the parameters of what is named at a token."""
     opening = at + 1
     if code[opening].text == "<":
         opening = (code.angle_end(opening) or opening) + 1
-    closing = code.closing(opening)
+    return opening, code.closing(opening)
+
+
+def _parameters(code: Code, at: int) -> tuple[str | None, ...] | None:
+    opening, closing = _parentheses(code, at)
     if closing - opening > _LONGEST:
         return None
     return types_of(split([token.text for token in code.tokens[opening + 1 : closing]]))

@@ -18,9 +18,14 @@ _TOKEN = re.compile(
     r"""|(?P<directive>\#(?>(?>(?:[^\\\n]++|\\\r?\n|\\.){1,999})*))"""
     r"""|(?P<word>[A-Za-z_]\w*)"""
     r"""|(?P<number>\.?\d(?:[eEpP][+-]|['\w.])*)"""
-    r"""|(?P<punct><<<|::|->|&&|\|\||[<>=!]=|.)""",
+    r"""|(?P<punct><<<|::|->|&&|\|\||[<>=!]=|<%|%>|.)""",
     re.DOTALL,
 )
+_LONGEST = 1000
+"""Characters of a macro's replacement that is put in its place."""
+_DIGRAPHS = {"<%": "{", "%>": "}"}
+_ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*+\(\s*+\(\s*+(?:__)?global(?:__)?\s*+\)\s*+\)")
+"""What `__global__` stands for where CUDA's own headers define it."""
 _DIRECTIVE = re.compile(r"//[/!]?<?[ \t]*lmemscope:[ \t]*([^\s]*)[ \t]*(.*)", re.IGNORECASE)
 _WITHOUT_COLON = re.compile(
     r"//[/!]?<?[ \t]*lmemscope[ \t]+((?:allow|expect|instantiate)\b)[ \t]*(.*)", re.IGNORECASE
@@ -37,6 +42,10 @@ _ESCAPED = {"n": "\n", "t": " ", "r": "\n", "\n": "", "\r\n": ""}
 _LINE_WORD = re.compile(r"#\s*(\w*)")
 
 
+def _as_keyword(attribute: re.Match[str]) -> str:
+    return "__global__" + "\n" * attribute[0].count("\n")
+
+
 class KernelMacro(NamedTuple):
     """A macro with arguments whose replacement declares a kernel.
 
@@ -44,11 +53,13 @@ class KernelMacro(NamedTuple):
         parameters: in order.
         kernel: name after ``__global__``, possibly a parameter; None if it is pasted.
         has_body: whether the replacement includes the body.
+        is_template: whether the replacement begins a template.
     """
 
     parameters: tuple[str, ...]
     kernel: str | None
     has_body: bool
+    is_template: bool
 
 
 def tokenise(
@@ -70,8 +81,9 @@ def tokenise(
     conditions = _Conditions()
     plain = {"__global__"}
     macros: dict[str, KernelMacro] = {}
+    heads: dict[str, list[str]] = {}
     line = 1
-    for match in _TOKEN.finditer(text):
+    for match in _TOKEN.finditer(_ATTRIBUTE.sub(_as_keyword, text)):
         kind, lexeme = match.lastgroup or "punct", match.group()
         if kind == "delim":
             kind = "raw"
@@ -87,9 +99,14 @@ def tokenise(
                     includes[name] = includes.get(name, False) or conditions.branch is None
                 elif define := _DEFINE.match(lexeme):
                     _note_macro(define, plain, macros)
+                    _note_head(define, heads)
         elif conditions.live:
             if kind not in ("skip", "raw"):
-                tokens.append(Token(kind, "__global__" if lexeme in plain else lexeme, line))
+                if lexeme in heads:
+                    tokens += [_token(one, line) for one in heads[lexeme]]
+                else:
+                    text = "__global__" if lexeme in plain else _DIGRAPHS.get(lexeme, lexeme)
+                    tokens.append(Token(kind, text, line))
                 waiting.clear()
             elif (said := _said(lexeme, line)) is not None:
                 waiting.append(len(directives))
@@ -196,13 +213,34 @@ def _note_macro(define: re.Match[str], plain: set[str], macros: dict[str, Kernel
         if "{" not in held:
             plain.add(name)
         return
-    body = [Token("word" if re.match(r"[A-Za-z_]", text) else "punct", text, 0) for text in held]
+    body = [_token(text, 0) for text in held]
     kernel = Code(body).kernel_name(held.index("__global__"))
     if kernel is None and held[-1].isidentifier():
         kernel = held[-1]  # the parameter list follows the macro
     pasted = "##" in replacement.replace(" ", "")
     order = tuple(part.strip() for part in parameters.strip("()").split(","))
-    macros[name] = KernelMacro(order, None if pasted else kernel, "{" in held)
+    is_template = "template" in held[: held.index("__global__")]
+    macros[name] = KernelMacro(order, None if pasted else kernel, "{" in held, is_template)
+
+
+def _note_head(define: re.Match[str], heads: dict[str, list[str]]) -> None:
+    """Record the words of a macro that begins a template: ``template <int N>``."""
+    name, parameters, replacement = define.groups()
+    if parameters is not None or "template" not in replacement or len(replacement) > _LONGEST:
+        heads.pop(name, None)
+        return
+    held = [
+        found.group()
+        for found in _TOKEN.finditer(replacement)
+        if found.lastgroup not in ("skip", "raw", "delim", "string")
+        and not found.group().startswith("\\")
+    ]
+    if "template" in held and not {"{", "#", "__global__"}.intersection(held):
+        heads[name] = held
+
+
+def _token(text: str, line: int) -> Token:
+    return Token("word" if re.match(r"[A-Za-z_]", text) else "punct", text, line)
 
 
 class _Branch:

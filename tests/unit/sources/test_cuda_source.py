@@ -126,3 +126,40 @@ def test_branches_that_each_open_a_brace_hide_nothing() -> None:
     text += "// lmemscope: expect frame=0\n__global__ void k() {}\n"
     (said,) = read_cuda_source(text).kernel_directives
     assert (said.kernel, said.tie) == ("k", "kernel")
+
+
+BODY = "(float *o, int *p) { float a[N]; o[0] = a[p[0]]; }\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define MAKE(n) template <int N> __global__ void n" + BODY.strip() + "\nMAKE(k)\n",
+        "#define HEAD(n) template <int N> __global__ void n\nHEAD(k)" + BODY,
+        "#define OF_N template <int N>\nOF_N __global__ void k" + BODY,
+        "#define OF_N template <int N>\n#define KERNEL __global__\nOF_N KERNEL void k" + BODY,
+        "template <int N> __attribute__((global)) void k" + BODY,
+        "template <int N> __attribute((__global__))\nvoid k" + BODY.replace("__global__", ""),
+        "template <int N> __global__ void k" + BODY.replace("{", "<%").replace("}", "%>"),
+        "__global__ void k(auto *o, int *p) { o[0] = p[0]; }\n",
+    ],
+)
+def test_what_nothing_instantiates_is_a_template_however_it_is_written(text: str) -> None:
+    before = "__global__ void plain(float *o) { o[0] = 1; }\n"
+    found = read_cuda_source(before + text)
+    assert [one.name for one in found.kernels] == ["plain", "k"]
+    assert [one.name for one in found.template_kernels] == ["k"]
+    assert not found.kernels[1].is_declaration
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define MAKE(n) __global__ void n(float *o) { o[0] = 1; }\nMAKE(k)\n",
+        "#define OF_N template <int N>\nOF_N __device__ void f() {}\n__global__ void k(int n) {}\n",
+        "__global__ auto k(float *o) -> void { auto x = o[0]; }\n",
+    ],
+)
+def test_a_kernel_that_is_compiled_as_it_is_written_is_no_template(text: str) -> None:
+    (kernel,) = read_cuda_source(text).kernels
+    assert (kernel.name, kernel.is_template) == ("k", False)
