@@ -17,6 +17,12 @@ _WHAT = frozenset("add and or xor cas exch min max inc dec".split())
 PRINT = "print"
 POINTED = "store through a pointer"
 """What may be to the thread's own memory as well."""
+_STORE = "store to "
+
+
+def is_store(kind: str) -> bool:
+    """Whether a kind of effect is a store, of whatever memory."""
+    return kind == POINTED or kind.startswith(_STORE)
 
 
 def effects(flow: ModuleFlow, kernel: str) -> tuple[tuple[str, int], ...]:
@@ -47,4 +53,4 @@ def _kind(instruction: Instruction) -> str | None:
     space = space_of(instruction.opcode)
     if access != "store" or space in ("local", "param"):
         return None
-    return POINTED if space == GENERIC else f"store to {space} memory"
+    return POINTED if space == GENERIC else f"{_STORE}{space} memory"

@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from lmemscope import rules
 from lmemscope.analysis.cost import Grid
+from lmemscope.analysis.ptx.effects import POINTED
 from lmemscope.fixing.attempts import has_equals
 from lmemscope.fixing.effect import Classes
 from lmemscope.fixing.judge import NOTHING, frees, harm, judge, refusal
 from lmemscope.fixing.kernel_figures import figures
+from lmemscope.fixing.lost import missing_effects
 from lmemscope.model import (
     Cause,
     CauseShare,
@@ -371,3 +373,24 @@ def test_an_object_of_a_class_that_is_written_is_accessed_by_it(line: int, expec
         classes=classes,
     )
     assert found[both.name].verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "missing"),
+    [
+        ((("store through a pointer", 2), ("store to global memory", 1)), []),
+        # The compiler has come to know where it leads.
+        ((("store through a pointer", 1), ("store to global memory", 2)), []),
+        ((("store to global memory", 3),), []),
+        # Another overload stores less.
+        ((("store through a pointer", 1), ("store to global memory", 1)), [POINTED]),
+        ((("store through a pointer", 3),), ["store to global memory"]),
+    ],
+)
+def test_a_store_whose_memory_is_known_is_not_missed(
+    left: tuple[tuple[str, int], ...], missing: list[str]
+) -> None:
+    had = (("store through a pointer", 2), ("store to global memory", 1))
+    before = replace(judged("k", "param-copy"), work=Work(effects=had))
+    after = replace(before, work=Work(effects=left))
+    assert missing_effects("grid-constant", before, after) == missing
