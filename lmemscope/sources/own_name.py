@@ -10,7 +10,7 @@ code or in a constant expression, or that only prints it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lmemscope.sources.macro_use import FRAGMENT, is_made_of
@@ -41,10 +41,16 @@ _REPORTING = re.compile(
 )
 """Host library functions that take a name in order to print it."""
 _STRING = re.compile(rb"\bchar\s*(?:const\s*)?\*\s*(?:const\s*)?(?:__restrict__\s*)?([A-Za-z_]\w*)")
-_NUMBER = re.compile(
-    rb"\b(?:int|unsigned|long|short|size_t|u?int\d+_t|auto)\s+(?:const\s+)?([A-Za-z_]\w*)\s*(?:,|\Z)"
+_ARITHMETIC = frozenset(
+    b"const unsigned signed char short int long bool float double size_t".split()
 )
-"""Parameters that a name, or a line's number, is passed as."""
+_TOLD = re.compile(
+    rb"\b(?:__FILE__|__func__|__FUNCTION__|__PRETTY_FUNCTION__|file_name|\w*printf|cerr|cout|throw)\b"
+)
+_SIGNATURE_TOLD = re.compile(
+    rb"\b(?:__FILE__|__LINE__|file_name|\w*printf|cerr|cout|throw|assert)\b"
+)
+"""What stands beside a line's number, or a signature, that is only reported."""
 _PRINTED = re.compile(
     rb"\(\s*void\s*\)\s*\Z|\b(?:printf|__assertfail|__assert_fail)\s*\([^(){};]*\Z"
 )
@@ -123,7 +129,8 @@ def decided_by_line(behind: bytes, others: Sequence[bytes]) -> bool:
         behind: the text from there to the end of its file, as for `decided_by_name`.
         others: the compilation's texts, for what macros and functions mean.
     """
-    finder = _Finder((behind, *others), _NUMBER, behind)
+    within = _Within(behind, _TOLD, _takes_number)
+    finder = _Finder((behind, *others), within)
     return finder.find((b"__LINE__",), b"__LINE__") is not None
 
 
@@ -136,18 +143,30 @@ def line_decided_by_signature(text: bytes, others: Sequence[bytes]) -> int | Non
     """
     words = tuple(one.encode() for one in SIGNATURES)
     names = rb"(?:%b)(?:\s*\(\s*\))?" % b"|".join(words)
-    found = _Finder((text, *others), within=text).find(words, names)
+    within = _Within(text, _SIGNATURE_TOLD, _takes_string)
+    found = _Finder((text, *others), within).find(words, names)
     return None if found is None else 1 + found.string.count(b"\n", 0, found.start())
 
 
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """A text whose results are meant, and not only what it is compiled to: a host function may hand
+    on what it is given.
+
+    Attributes:
+        text: where mentions count; a macro stands where it is used.
+        told: what stands in the statement of a mention that is only reported.
+        takes: whether a parameter, as written, may take more of it than that it is there.
+    """
+
+    text: bytes
+    told: re.Pattern[bytes]
+    takes: Callable[[bytes], bool]
+
+
 class _Finder:
-    def __init__(
-        self,
-        texts: Sequence[bytes],
-        parameter: re.Pattern[bytes] = _STRING,
-        within: bytes | None = None,
-    ) -> None:
-        self._texts, self._parameter, self._within = texts, parameter, within
+    def __init__(self, texts: Sequence[bytes], within: _Within | None = None) -> None:
+        self._texts, self._within = texts, within
         qualifiers = [found for text in texts for found in _QUALIFIER.findall(text)]
         names = {name for name, _ in qualifiers}
         constant = {name for name, body in qualifiers if _CONSTANT.search(body)}
@@ -164,7 +183,7 @@ class _Finder:
             words: of which each mention has one.
             names: a pattern for them.
         """
-        pending = [(words, names)]
+        asked, pending = names, [(words, names)]
         while pending:
             words, names = pending.pop()
             mention = re.compile(rb"(?<![\w$])(?:" + names + rb")(?![\w$])")
@@ -172,7 +191,8 @@ class _Finder:
                 for found in mention.finditer(text):
                     macro = self._reported(text, found)
                     if self._within is not None:
-                        macro = self._moved(text, found, macro)
+                        is_direct = names == asked
+                        macro = _within(self._within, text, found, macro, is_direct=is_direct)
                     if macro is None:
                         return found
                     if macro and macro not in self._standing:
@@ -210,14 +230,6 @@ class _Finder:
         if called is None:
             return defined[1] if defined is not None and head.endswith(b",") else None
         return b"" if self._is_of_host(called) else None
-
-    def _moved(self, text: bytes, found: re.Match[bytes], macro: bytes | None) -> bytes | None:
-        """As `_reported`, where only what stands in one text counts; a macro stands where it is
-        used."""
-        defined = _DEFINE.match(text, text.rfind(b"\n", 0, found.start()) + 1, found.start())
-        if defined is not None:
-            return defined[1] if macro is None else macro
-        return macro if text is self._within else b""
 
     def _is_of_host(self, name: bytes) -> bool:
         """Whether a function can run neither in device code nor in a constant expression."""
@@ -289,7 +301,9 @@ class _Finder:
                 break
         else:
             return False
-        names = self._parameter.findall(definition[1])
+        names = _STRING.findall(definition[1])
+        if self._within is not None:
+            names = _taking(definition[1], self._within.takes)
         word = re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w$])")
         return all(
             _is_printed(body[max(0, one.start() - 500) : one.start()], self._discarding)
@@ -311,6 +325,43 @@ def _is_declared(texts: Iterable[bytes], own: bytes, qualifiers: bytes) -> bool:
         for text in texts
         for found in name.finditer(text)
     )
+
+
+def _within(
+    one: _Within,
+    text: bytes,
+    found: re.Match[bytes],
+    macro: bytes | None,
+    *,
+    is_direct: bool,
+) -> bytes | None:
+    """As `_Finder._reported` says, where only one text counts; a macro stands where it is used."""
+    start = text.rfind(b"\n", 0, found.start()) + 1
+    defined = _DEFINE.match(text, start, found.start())
+    if is_direct and macro is not None:
+        start = start if defined is not None else _statement(text, found.start())
+        ends = (b"\n",) if defined is not None else (b";", b"{", b"}")
+        behind = (at for end in ends if (at := text.find(end, found.end())) >= 0)
+        is_told = one.told.search(text, start, min(behind, default=len(text))) is not None
+        macro = macro if is_told else None
+    if defined is not None:
+        return defined[1] if macro is None else macro
+    return macro if text is one.text else b""
+
+
+def _taking(parameters: bytes, takes: Callable[[bytes], bool]) -> list[bytes]:
+    """The names of those of a function's parameters that take what is asked about."""
+    every = (part.partition(b"=")[0] for part in parameters.split(b","))
+    return [words[-1] for one in every if (words := _WORD.findall(one)) and takes(one)]
+
+
+def _takes_number(parameter: bytes) -> bool:
+    return b"*" not in parameter and b"bool" not in _WORD.findall(parameter)
+
+
+def _takes_string(parameter: bytes) -> bool:
+    *kind, _ = _WORD.findall(parameter)
+    return b"*" in parameter or not kind or not _ARITHMETIC.issuperset(kind)
 
 
 def _any_of(words: Iterable[bytes]) -> bytes:

@@ -178,6 +178,11 @@ REPORT = (
     '  printf("%s:%d", file, line);\n}\n'
     "__device__ int seed(const char *file, int line) { return line; }\n"
 )
+SEEDS = (
+    "__device__ int wide(const char *file, uint line) { return line; }\n"
+    "__device__ int given(const char *file, int line = 3) { return line; }\n"
+    "template <class T> __device__ int any(const char *file, T line) { return line; }\n"
+)
 CHECK = '#define CHECK(e) if (e) { printf("%s:%d", __FILE__, __LINE__); }\n'
 
 
@@ -193,6 +198,11 @@ CHECK = '#define CHECK(e) if (e) { printf("%s:%d", __FILE__, __LINE__); }\n'
         (REPORT, "report(__FILE__, __LINE__);", "safe"),
         (REPORT, "out[1] = seed(__FILE__, __LINE__);", "unsafe"),
         (REPORT, "out[1] = (sizeof __func__) ^ __LINE__;", "unsafe"),
+        # A type that is not known takes it as well, and so does a parameter that has a default.
+        (SEEDS, "out[1] = wide(__FILE__, __LINE__);", "unsafe"),
+        (SEEDS, "out[1] = given(__FILE__, __LINE__);", "unsafe"),
+        (SEEDS, "out[1] = any(__FILE__, __LINE__);", "unsafe"),
+        ("", "out[1] = log(__LINE__);", "unsafe"),
         (SITE, "out[1] = SITE + n;", "unsafe"),
         ("", "int cout = 0; out[1] = cout + __LINE__;", "unsafe"),
         ("__device__ int salt() { return __LINE__; }\n", "out[1] = salt();", "safe"),
@@ -273,3 +283,20 @@ def test_a_program_that_reads_its_own_size_or_signature_is_asked_about(
     line: str, expected: str
 ) -> None:
     assert applicability("", line) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("template <class T> __device__ int first(T s) { return s[0]; }\n", "__func__"),
+        ("int first(const char *s) { return s[0]; }\n", "__PRETTY_FUNCTION__"),
+        ("int first(int n) { return n * 7; }\n", "__LINE__"),
+    ],
+)
+def test_what_a_function_hands_on_is_no_report(before: str, line: str) -> None:
+    """On the host, too: a launch gives it to the kernel."""
+    text = before + kernel("int a[8];", "a[n] = p[0];", "out[0] = a[p[1]];")
+    launch = f"int main() {{ k<<<1, 32>>>(0, 0, first({line})); }}\n"
+    found, _ = proposals(target(text + launch, "a", "int[8]"))
+    assert found
+    assert {one.applicability for one in found if one.edits} == {"unsafe"}
