@@ -256,8 +256,11 @@ def _has_none_of(
     """
     mine = {one.object_index for one in own}
     was, left = _in_memory(before), _in_memory(after)
-    named = {n: one for n, one in was.items() if one.name in names and one.declared is not None}
-    at = {n: classes.moved(one.declared) for n, one in named.items() if one.declared is not None}
+    at = {
+        n: classes.moved(one.declared)
+        for n, one in was.items()
+        if one.name in names and one.declared is not None
+    }
     others = {place for n, place in at.items() if n not in mine}
     others -= {place for n, place in at.items() if n in mine}
     if frame_bytes(after) >= frame_bytes(before):

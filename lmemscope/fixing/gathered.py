@@ -19,7 +19,7 @@ from lmemscope.model import Report, Unit, UnitReport, Wanted
 _SOURCES = (".cu", ".cuh", ".py")
 _FEW = 2
 """Units of a project that are compiled for rewrites that nobody asked for."""
-MOST_TIMES = 3
+_MOST_TIMES = 3
 """How many times as long as usual large files may be tried."""
 
 
@@ -115,7 +115,7 @@ def _in_time(
     began = time.monotonic()
     report, analysed = (run_whole if is_whole else gathered_analysed)(paths, session)
     ended = time.monotonic()
-    until = ended + min(max(seconds, 2 * (ended - began)), MOST_TIMES * seconds)
+    until = ended + min(max(seconds, 2 * (ended - began)), _MOST_TIMES * seconds)
     # A program that runs for its kernels would run again for each trial.
     own = [
         (unit, made)

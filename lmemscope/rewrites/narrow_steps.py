@@ -94,10 +94,9 @@ def _steps(home: Target, kernels: frozenset[bytes]) -> Iterator[NarrowStep]:
             stepped = node.child_by_field_name("argument")
             if stepped is not None and not _may_be_narrow(stepped, home):
                 continue
+            # To the grammar, `-x--` steps `-x`.
             while stepped is not None and stepped.type == "unary_expression":
-                stepped = stepped.child_by_field_name(
-                    "argument"
-                )  # To the grammar, `-x--` steps it.
+                stepped = stepped.child_by_field_name("argument")
             text = syntax.text(stepped or node)
         elif node.type == "preproc_arg" and not _may_wrap_in_macro(node, place, home):
             continue
