@@ -12,6 +12,7 @@ from lmemscope import __version__
 from lmemscope.app.plan import Plan
 from lmemscope.app.readings import Readings, reports_of
 from lmemscope.config.settings import Settings
+from lmemscope.discover.build_account import STAGE
 from lmemscope.discover.headers import uninstantiated, unseen
 from lmemscope.discover.locate import shown_path
 from lmemscope.discover.other_languages import left_out
@@ -41,6 +42,7 @@ from lmemscope.model import (
     distinct_tools,
     listed,
 )
+from lmemscope.sources.arguments import ENVIRONMENT_ARGUMENTS, ENVIRONMENT_DIRECTORIES
 
 _NAMED = 3
 """At most this many units compiled for the same reason are listed by name."""
@@ -86,7 +88,7 @@ def assemble(
     over_all: Iterable[str | Gap] = ()
     if done == total:
         over_all = _of_all_units(planned, reports, logs, toolchain, paths, settings)
-    unanalysed = (*planned.left_out, *over_all)
+    unanalysed = (*planned.left_out, *over_all, *_of_environment(reports))
     if done < total:
         # A reader of this report must not take it as complete: the gate counts it as missing
         # evidence.
@@ -246,6 +248,8 @@ def _of_all_units(
     headers = [path for path in planned.found.headers if os.path.abspath(path) not in seen]
     yield from unseen(headers, planned.compiled)
     # A cache directory beside them may hold their compilers' output.
+    seen |= {os.path.abspath(file) for report in reports for file in report.sources or ()}
+    seen |= planned.elsewhere
     others = planned.found.others.items()
     yield from left_out({path: name for path, name in others if os.path.abspath(path) not in seen})
     yield from _device_bytes(planned, reports)
@@ -301,6 +305,17 @@ def _not_in_objects(reports: Iterable[UnitReport]) -> Iterator[str]:
 
 def _is_without_lines(kernel: KernelFacts) -> bool:
     return not kernel.lines and kernel.sass is not None and bool(kernel.sass.count)
+
+
+def _of_environment(reports: Iterable[UnitReport]) -> Iterator[str | Gap]:
+    """Sentences about environment variables that nvcc took options or header directories from."""
+    if not any(report.frontend == "nvcc" for report in reports):
+        return
+    for name in (*ENVIRONMENT_ARGUMENTS, *ENVIRONMENT_DIRECTORIES):
+        value = os.environ.get(name, "").strip()
+        if value:
+            said = f"nvcc was run with {name}={value} in the environment"
+            yield from (said, Gap(STAGE, said, "note"))
 
 
 def _told(left_out: Iterable[str | Gap]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from lmemscope.app.plan import found_by
+from lmemscope.discover.build_account import STAGE
 from lmemscope.discover.locate import is_saved, shown_path
 from lmemscope.errors import LmemscopeError
-from lmemscope.model import STANDARD_INPUT, CompileOptions, Gap, InputId, UnitReport
+from lmemscope.model import STANDARD_INPUT, CompileOptions, Gap, InputId, UnitReport, is_library
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -29,7 +31,12 @@ _DECIDING = tuple(
     "-D -U -include --include --pre-include -std --std -use_fast_math --use_fast_math "
     "-maxrregcount --maxrregcount".split()
 )
-"""Prefixes of options that lmemscope passes only on request."""
+"""Prefixes of options that decide what a file's kernels are."""
+_OWN = re.compile(
+    r"--gpu-architecture=.*|-arch=.*|-ptx|-lineinfo|-v|--ptxas-options=-(?:v|c)|--instantiate=.*"
+    r"|--signature=.*|--relocatable-device-code=true|-rdc=true|-c"
+)
+"""Options that lmemscope passes of its own accord, or that a kernel needs."""
 _CHOOSING = ("--include", "--exclude")
 
 
@@ -61,11 +68,15 @@ def with_other_options(paths: Sequence[str], report: Report, settings: Settings)
         lacking[f"was made without {header}, which {file} may include now"][file] = None
     for option, file in _differences(compiled, found.inputs, settings, report.notes):
         lacking[f"was made {option}"][file] = None
-    gaps = tuple(
+    gaps = [
         Gap("read", f"{saved[0]} {reason}", "evidence", file)
         for reason, files in lacking.items()
         for file in files
-    )
+    ]
+    others = _others(compiled, found.inputs, settings, report.default_arch)
+    if others:
+        said = f"{saved[0]} was made with {' '.join(others)}, which is not asked for now"
+        gaps.append(Gap(STAGE, said, "note"))
     return replace(report, gaps=tuple(dict.fromkeys((*report.gaps, *gaps, *unseen))))
 
 
@@ -204,6 +215,35 @@ def _beyond(unit: UnitReport, options: CompileOptions) -> Iterator[str]:
     for word in unit.options:
         if word not in wanted and word.startswith(_DECIDING):
             yield word
+
+
+def _others(
+    compiled: Sequence[UnitReport],
+    found: Sequence[Found],
+    settings: Settings,
+    default_arch: str | None,
+) -> dict[str, None]:
+    """Options of a report that are not asked for now and that `_differences` leaves out.
+
+    Without a build, the run that wrote the report may have known better how to compile a file.
+    """
+    from lmemscope.discover.plan import DEFAULT_ARCH, combined
+
+    by_name = {_place(str(InputId(one.file, one.variant))): one for one in found}
+    others: dict[str, None] = {}
+    for unit in compiled:
+        one = by_name.get(_place(unit.input))
+        built = one.options if one is not None else None
+        wanted = _wanted(unit, combined(built, settings.options))
+        for word in unit.options:
+            is_toolkit = word.startswith("-I") and is_library(f"{word[2:]}/")
+            is_known = built is not None and word.startswith(_DECIDING)
+            if word not in wanted and not (is_known or is_toolkit or _OWN.fullmatch(word)):
+                others[word] = None
+        archs = settings.archs or (one.archs if one is not None else ())
+        if not archs and default_arch is None and unit.arch != DEFAULT_ARCH:
+            others[f"--arch {unit.arch}"] = None
+    return others
 
 
 def _never(compiled: Sequence[UnitReport], settings: Settings) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import re
 
 from lmemscope.files import cached_while_unchanged, read_beside
 from lmemscope.model import CudaSource
-from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.cuda import SPLIT_WORD, read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import user_files
 from lmemscope.sources.macro_use import code
@@ -19,6 +19,7 @@ _INSTANCE = re.compile(rb"(?m:^)[ \t]*template[ \t]+(?:[\w ]{0,80}[ \t])?__globa
 _BEFORE, _HEAD = 200, 4000
 _NO_CODE = (b"#", b"//", b"/*", b"*")
 _WORD = b"__global__"
+_SPLIT = re.compile(SPLIT_WORD.encode())
 _SPELLED = re.compile(
     rb"__global__|__location__\s*\(\s*global\b|__attribute(?:__)?\s*\(\([^()]*\b_*global_*\b"
 )
@@ -51,6 +52,14 @@ def may_be_included(path: str) -> bool:
     return bool(source.strings) or (bool(source.kernels) and begins)
 
 
+def may_name_kernel(path: str) -> bool:
+    """The same for a file of a library: only what spells the keyword itself, which is fast."""
+    try:
+        return is_cpp_name(path) and _WORD in read_beside(path) and may_be_included(path)
+    except OSError:
+        return False
+
+
 def source_of(path: str) -> CudaSource:
     """The facts read from a C++ file's text.
 
@@ -62,7 +71,7 @@ def source_of(path: str) -> CudaSource:
 
 def _may_be_in_string(text: bytes) -> bool:
     """Whether device code may be inside a string, which a quick scan takes for code."""
-    if b".entry" in text and b".version" in text:
+    if (b".entry" in text and b".version" in text) or _SPLIT.search(text) is not None:
         return True
     if _WORD not in text:
         return False

@@ -32,6 +32,7 @@ _LANGUAGES = {
     ".rs": ("Rust", re.compile(rb"#\[(?:\w+::)?kernel\b|\bextern[ \t]+\"ptx-kernel\"")),
 }
 """By ending in lower case: the language, and the bytes that show a kernel."""
+THIRD_PARTY = "third-party code that no input includes"
 _LIKE_CUDA = re.compile(r"\.cuh?(?:da|[^a-z]|$)", re.IGNORECASE)
 _NAMED = 5
 

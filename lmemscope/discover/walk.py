@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lmemscope.discover import build_account
 from lmemscope.discover.checkouts import is_own
-from lmemscope.discover.cpp_files import is_cpp_name, may_be_included
+from lmemscope.discover.cpp_files import is_cpp_name, may_be_included, may_name_kernel
 from lmemscope.discover.globs import matches
 from lmemscope.discover.locate import (
     Search,
@@ -36,7 +36,7 @@ from lmemscope.discover.missing import (
     nothing_in,
     unreadable_kind,
 )
-from lmemscope.discover.other_languages import language_of
+from lmemscope.discover.other_languages import THIRD_PARTY, language_of
 from lmemscope.discover.prebuilt import prebuilt, without_build_products
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.discover.tree import walk
@@ -459,6 +459,8 @@ def _walk(
                 yield path, kind.is_header
             elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):
                 yield path, True
+            elif kind is None and language is None and may_name_kernel(path):
+                others[os.path.normpath(path)] = THIRD_PARTY
             elif is_device_code(path):
                 yield path, False
 

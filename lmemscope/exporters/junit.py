@@ -112,16 +112,22 @@ def _evidence(
 
 
 def _accounts(root: ElementTree.Element, result: GateResult) -> None:
-    """A skipped case for everything left out or gone; what was checked has its own suite."""
-    told = [one for one in result.accounts if one.state in ("left-out", "gone")]
+    """A skipped case for each note and everything left out or gone.
+
+    What was checked has its own suite.
+    """
+    told: list[tuple[str, str, str]] = [
+        (one.name or one.subject, one.subject, f"{one.state}: {one.text}")
+        for one in result.accounts
+        if one.state in ("left-out", "gone")
+    ]
+    told += [("note", "note", text) for text in result.notes]
     if not told:
         return
     suite = ElementTree.SubElement(root, "testsuite", name="accounts")
-    for one in told:
-        case = ElementTree.SubElement(
-            suite, "testcase", name=one.name or one.subject, classname=f"accounts.{one.subject}"
-        )
-        ElementTree.SubElement(case, "skipped", message=f"{one.state}: {one.text}")
+    for name, subject, text in told:
+        case = ElementTree.SubElement(suite, "testcase", name=name, classname=f"accounts.{subject}")
+        ElementTree.SubElement(case, "skipped", message=text)
     _count(suite)
 
 

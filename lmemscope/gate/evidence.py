@@ -12,7 +12,9 @@ from lmemscope.gate.linked import linked_figures
 from lmemscope.model import GapKind, MissingEvidence, Policy, Report, count
 from lmemscope.model.inputs import without_hashes
 
-_NO_KERNEL = MissingEvidence(None, "check", "no kernel was checked")
+_NO_KERNEL = MissingEvidence(
+    None, "check", "no kernel was checked; if the last one is gone, remove the path from the gate"
+)
 _THROUGH_POINTER = (
     "through a pointer what no function here defines: another translation unit may define it"
 )

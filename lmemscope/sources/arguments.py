@@ -16,7 +16,8 @@ from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.response_files import Words
 
-_ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
+ENVIRONMENT_DIRECTORIES = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
+"""Environment variables with header directories of the host compiler."""
 ENVIRONMENT_ARGUMENTS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 """Environment variables with nvcc arguments: before and after those of its command."""
 _RESPONSE = re.compile(r"@(.+)|--?(?:options-file|optf)=(.+)", re.DOTALL)
@@ -64,7 +65,7 @@ def named(options: CompileOptions) -> Named:
     found = Named(defines=list(options.defines))
     for arguments in (options.nvrtc_args, options.nvcc_args, _from_environment()):
         _read(found, arguments)
-    for variable in _ENVIRONMENT_DIRS:
+    for variable in ENVIRONMENT_DIRECTORIES:
         value = os.environ.get(variable, "")
         found.directories += [part for part in value.split(os.pathsep) if part]
     return found

@@ -34,6 +34,9 @@ DEVICE_CODE_IN_STRING = (
     "holds device code in a string, which is not compiled here; write it to a .cu file to check it"
 )
 """Text that follows the location of such a string."""
+SPLIT_WORD = r'__?(?:g|gl|glo|glob|globa|global_?)?"(?=\s*(?:"|/[/*]))'
+"""End of a string literal after which the next one may complete ``__global__``."""
+_SPLIT = re.compile(SPLIT_WORD)
 _BUILTIN_TYPES = frozenset(
     "bool char short int long float double unsigned signed const true false size_t "
     "half __half __half2 __nv_bfloat16 __nv_bfloat162 nullptr "
@@ -121,7 +124,7 @@ def _device_code_in_strings(text: str) -> Iterator[int]:
     """
     is_raw = 'R"' in text and "__global__" in text
     is_joined = any("__global__" in line and '"' in line for line in text.splitlines())
-    if not is_raw and not is_joined and ".entry" not in text:
+    if not (is_raw or is_joined or ".entry" in text or _SPLIT.search(text)):
         return
     is_compiled = _RUN_TIME.search(text) is not None
     for line, value in literals(text):

@@ -91,6 +91,7 @@ class Origins:
         self._files: set[str] = set()
         self.bound: set[str] = set(_BUILTINS) | {"__file__", "__name__", "__class__"}
         self._has_star = False
+        self._stars: list[str] = []
         self._depth = 0
         for node in nodes(tree):
             self._bind(node)
@@ -210,6 +211,7 @@ class Origins:
             if alias.name == "*":
                 known = self._star(module, node.level)
                 self._has_star |= not known
+                self._stars += [module] if module.partition(".")[0] in _FOLLOWED else []
                 continue
             own = alias.asname or alias.name
             self.bound.add(own)
@@ -327,7 +329,7 @@ class Origins:
             return {f"builtins.{node.id}"}
         if node.id not in self.bound and not self._has_star:
             return {UNBOUND}
-        return found
+        return found | {f"{module}.{node.id}" for module in self._stars}
 
     def _attribute(self, owners: Iterable[str], name: str) -> set[str]:
         found: set[str] = set()

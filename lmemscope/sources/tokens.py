@@ -138,7 +138,8 @@ def lexemes(text: str) -> Iterator[tuple[str, str]]:
 def literals(text: str, *, in_macro: bool = False) -> Iterator[tuple[int, str]]:
     """The value of each string literal, with its line; adjacent literals are joined.
 
-    Text removed by ``#if 0`` is skipped.
+    A macro without parameters that is a string counts as that literal. Text removed by ``#if 0`` is
+    skipped.
 
     Args:
         text: of a source.
@@ -146,6 +147,7 @@ def literals(text: str, *, in_macro: bool = False) -> Iterator[tuple[int, str]]:
     """
     conditions = _Conditions()
     line, begun, parts = 1, 0, list[str]()
+    named: dict[str, str] = {}
     for match in _TOKEN.finditer(text):
         kind, lexeme = match.lastgroup or "punct", match.group()
         if kind == "directive":
@@ -153,11 +155,14 @@ def literals(text: str, *, in_macro: bool = False) -> Iterator[tuple[int, str]]:
             is_live = conditions.live and not in_macro and '"' in lexeme
             define = _DEFINE.match(lexeme) if is_live else None
             if define is not None:
-                replacement = literals(_joined(define[3]), in_macro=True)
+                replacement = list(literals(_joined(define[3]), in_macro=True))
                 yield from ((line, value) for _, value in replacement)
-        if kind in ("raw", "delim") or (kind == "string" and lexeme[0] == '"'):
+                if define[2] is None and define[3].strip().startswith('"') and replacement:
+                    named[define[1]] = replacement[0][1]
+        is_literal = kind in ("raw", "delim") or (kind == "string" and lexeme[0] == '"')
+        if is_literal or lexeme in named:
             begun = begun if parts else line
-            parts += [_spelled(lexeme)] if conditions.live else []
+            parts += [named.get(lexeme) or _spelled(lexeme)] if conditions.live else []
         elif kind != "skip" and parts and not _PREFIX.fullmatch(lexeme):
             yield begun, "".join(parts)
             parts.clear()

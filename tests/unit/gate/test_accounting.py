@@ -20,6 +20,7 @@ from lmemscope.app.saved_options import with_other_options
 from lmemscope.config.settings import Settings
 from lmemscope.discover.headers import unseen
 from lmemscope.discover.walk import Discovery, Globs, discover
+from lmemscope.exporters.accounts import left_out
 from lmemscope.exporters.github import render_annotations
 from lmemscope.files import digest_of
 from lmemscope.gate import baseline
@@ -450,6 +451,11 @@ def test_a_unit_keeps_the_digests_of_its_headers(
     assert unit.sources == {file: digest_of(file) for file in ("a.cu", "h.h")}
 
 
+def said_of(report: Report) -> str:
+    """What was left out, as every format tells it."""
+    return "; ".join(left_out(gate(report, None)))
+
+
 class TestOptionsOfASavedReport:
     """What the settings ask for is what a saved report was made with, or evidence is missing."""
 
@@ -458,7 +464,8 @@ class TestOptionsOfASavedReport:
         (unit,) = project(("a.cu", CLEAN)).units
         units = (replace(unit, options=had),)
         made = replace(project(), units=units, paths=())
-        return [gap.reason for gap in with_other_options([path], made, settings).gaps]
+        gaps = with_other_options([path], made, settings).gaps
+        return [gap.reason for gap in gaps if gap.kind == "evidence"]
 
     @pytest.mark.parametrize(
         ("settings", "had"),
@@ -477,6 +484,23 @@ class TestOptionsOfASavedReport:
         (reason,) = self.lacking(("-DOFBUILD", "-DBIG=0"), settings)
         assert had.strip("-").replace("=t", " t") in reason
         assert self.lacking((), settings, "a.cu") == []
+
+    @pytest.mark.parametrize("word", ["-DHIDE", "-G", "--std=c++20", "-I/elsewhere"])
+    def test_options_that_nobody_asks_for_are_named_in_every_format(self, word: str) -> None:
+        own = ("--gpu-architecture=sm_90", "-lineinfo", "-I/usr/local/cuda-13/include")
+        (unit,) = project(("a.cu", CLEAN)).units
+        units = (replace(unit, options=(*own, word)),)
+        made = replace(project(), units=units, paths=("a.cu",))
+        settings = Settings(options=CompileOptions(defines=("HIDE",)))
+        assert word in said_of(with_other_options(["r.json"], made, Settings()))
+        assert "HIDE" not in said_of(with_other_options(["r.json"], made, settings))
+
+    def test_an_architecture_that_nobody_asks_for_is_named(self) -> None:
+        (unit,) = project(("a.cu", CLEAN)).units
+        made = replace(project(), units=(replace(unit, arch="sm_80"),), paths=("a.cu",))
+        assert "sm_80" in said_of(with_other_options(["r.json"], made, Settings()))
+        by_gpu = replace(made, default_arch="the GPU's")
+        assert said_of(with_other_options(["r.json"], by_gpu, Settings())) == ""
 
     def test_architectures_and_routes(self) -> None:
         assert self.lacking((), Settings(archs=("90",))) == []

@@ -188,10 +188,11 @@ class TestHeadersSince:
         (unit,) = report.units
         report = replace(report, units=(replace(unit, sources=digests),))
         settings = Settings(root=str(root))
-        assert with_other_options(["r.json"], report, settings).gaps == ()
+        (told,) = with_other_options(["r.json"], report, settings).gaps
+        assert told.kind == "note"
         (root / "second" / "n.h").touch()
-        (gap,) = with_other_options(["r.json"], report, settings).gaps
-        assert "second/n.h" in gap.reason
+        gap, _ = with_other_options(["r.json"], report, settings).gaps
+        assert (gap.kind, "second/n.h" in gap.reason) == ("evidence", True)
 
     def test_one_with_kernels_that_nobody_includes(self, root: Path) -> None:
         assert self.lacking(root) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from lmemscope.app.assemble import assemble
 from lmemscope.app.plan import Plan
 from lmemscope.config.settings import Settings
 from lmemscope.discover.other_languages import left_out
-from lmemscope.discover.walk import Globs, discover
+from lmemscope.discover.walk import Discovery, Globs, discover
 from lmemscope.model import Gap, SourceLocation, Unit
 from lmemscope.sources.python import survey
 from lmemscope.sources.python_words import is_worth_parsing
@@ -23,6 +24,9 @@ JIT = "from numba.cuda import jit as go\n"
 
 UNREAD = {
     "globals": "from numba.cuda import *\n@globals()['jit']\n" + KERNEL,
+    "numba by a star": "from numba.cuda import *\n@jit\n" + KERNEL,
+    "numba by a star, called": f"from numba.cuda import *\n{KERNEL}jit(k)\n",
+    "a compiler by a star": f"from cupy.cuda.compiler import *\n_NVRTCProgram{SOURCE}",
     "globals put together": "from numba import cuda\n@globals()['cu' + 'da'].jit\n" + KERNEL,
     "getattr put together": "import numba.cuda\n@getattr(numba.cuda, 'j' + 'it')\n" + KERNEL,
     "getattr under another name": f"import cupy\ng = getattr\ng(cupy, 'Raw' + 'Kernel'){SOURCE}",
@@ -202,6 +206,85 @@ def test_files_of_other_languages_are_said_if_they_hold_kernels(name: str, tmp_p
     assert [Path(one).name for one in found.others] == [name] * (name not in PLAIN)
     gaps = [one for one in left_out(found.others) if isinstance(one, Gap) and name in one.reason]
     assert [(gap.stage, gap.kind) for gap in gaps] == [("walk", "note")] * (name not in PLAIN)
+
+
+PTX = ".version 8.0\n.target sm_90\n.visible .entry k() { ret; }\n"
+ELSEWHERE = {
+    "k.kernel": "__global__ void k(float *o) { o[0] = 1; }\n",
+    "k.mm": 'auto s = "__global__ void k(float *o) { o[0] = 1; }";\n',
+    "k.ptx.in": f"// @name@\n{PTX}",
+    "k.s": PTX,
+    "tool": "#!/usr/bin/env python3\nimport cupy\ncupy.RawKernel(text, 'k')\n",
+    "third_party/t.h": "template <int N> __global__ void k(float *o) { o[N] = 1; }\n",
+    "lib.so.1.gz": "any",
+    "k.cubin.zst": "any",
+}
+NOWHERE = {
+    "k.md": "__global__ void k(float *o) { o[0] = 1; }\n",
+    "k.def": "__global__ void k(float *o);\n",
+    "main.s": ".globl main\nmain: ret\n",
+    "tool": "#!/usr/bin/env python3\nprint(1)\n",
+    "third_party/t.h": "template <int N> void k(float *o) { o[N] = 1; }\n",
+    "data.csv.gz": "any",
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_kernels_under_other_endings_and_in_third_party_code_are_said(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "third_party").mkdir()
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    (tmp_path / name).write_text(ELSEWHERE[name])
+    (said,) = discover([str(tmp_path)], Globs(str(tmp_path))).others
+    assert said == str(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+def test_what_holds_no_kernel_is_not_said(name: str, tmp_path: Path) -> None:
+    (tmp_path / "third_party").mkdir()
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    (tmp_path / name).write_text(NOWHERE[name])
+    assert discover([str(tmp_path)], Globs(str(tmp_path))).others == {}
+
+
+@pytest.mark.parametrize(("member", "is_said"), [("p/lib.so.2", True), ("p/a.py", False)])
+def test_packages_with_libraries_are_said(member: str, is_said: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    with zipfile.ZipFile(tmp_path / "w.whl", "w") as package:
+        package.writestr(member, b"any")
+    assert bool(discover([str(tmp_path)], Globs(str(tmp_path))).others) is is_said
+
+
+def test_third_party_headers_that_an_input_includes_are_not_unread(tmp_path: Path) -> None:
+    (tmp_path / "third_party").mkdir()
+    header = tmp_path / "third_party" / "t.h"
+    header.write_text("__global__ void k(float *o) { o[0] = 1; }\n")
+    (tmp_path / "a.cu").write_text('#include "third_party/t.h"\n')
+    found = discover([str(tmp_path)], Globs(str(tmp_path)))
+    planned = Plan(found, (), (), (), None, frozenset(), (), (), None)
+    unit = Unit("a.cu", str(tmp_path / "a.cu"), "auto", "sm_90")
+    (report,) = report_of(facts()).units
+
+    def unread(sources: dict[str, str]) -> list[str]:
+        results = [(unit, (replace(report, sources=sources),))]
+        made = assemble(replace(planned, units=(unit,)), results, [], [], Settings())
+        return [gap.reason for gap in made.gaps if str(header) in gap.reason]
+
+    assert len(unread({})) == 1
+    assert unread({str(header): "digest"}) == []
+
+
+def test_variables_that_give_nvcc_options_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = Plan(Discovery(), (), (), (), None, frozenset(), (), (), None)
+    unit = Unit("a.cu", "/a.cu", "auto", "sm_90")
+    (report,) = report_of(facts()).units
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DHIDE")
+    for frontend, times in (("nvcc", 1), ("nvrtc", 0)):
+        results = [(unit, (replace(report, frontend=frontend),))]
+        made = assemble(replace(planned, units=(unit,)), results, [], [], Settings())
+        said = [gap.stage for gap in made.gaps if "NVCC_APPEND_FLAGS=-DHIDE" in gap.reason]
+        assert said == ["build"] * times
 
 
 def test_a_file_is_not_unread_if_its_kernels_are_in_a_cache_beside_it(tmp_path: Path) -> None:
