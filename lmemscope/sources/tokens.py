@@ -12,7 +12,7 @@ from lmemscope.model import Directive
 from lmemscope.sources.code import Code, Token
 
 _TOKEN = re.compile(
-    r"""(?P<skip>//(?>(?>(?:[^\\\n]++|\\\r?\n|\\.){1,999})*)|/\*.*?(?:\*/|\Z)|\s+)"""
+    r"""(?P<skip>//(?>(?>(?:[^\\\n]++|\\\r?\n|\\.){1,999})*)|/\*.*?(?:\*/|\Z)|\s+|\\\r?\n)"""
     r"""|(?P<raw>(?:u8|[uUL])?R"(?P<delim>[^()\\\s]{0,16})\(.*?(?:\)(?P=delim)"|\Z))"""
     r"""|(?P<string>"(?>(?>(?:[^"\\\n]++|\\\r?\n|\\.){1,999})*)"?|'(?>(?>(?:[^'\\\n]++|\\\r?\n|\\.){1,999})*)'?)"""
     r"""|(?P<directive>\#(?>(?>(?:[^\\\n]++|\\\r?\n|\\.){1,999})*))"""
@@ -42,8 +42,33 @@ _ESCAPED = {"n": "\n", "t": " ", "r": "\n", "\n": "", "\r\n": ""}
 _LINE_WORD = re.compile(r"#\s*(\w*)")
 
 
+_SPLICED = re.compile(r"(?<=\w)\\(\r?\n)(\w+)")
+
+
 def _as_keyword(attribute: re.Match[str]) -> str:
     return "__global__" + "\n" * attribute[0].count("\n")
+
+
+def _in_one_piece(text: str) -> str:
+    """The text with the ends of lines within words behind these, and attributes as keywords."""
+    return _ATTRIBUTE.sub(_as_keyword, _SPLICED.sub(r"\2\\\1", text))
+
+
+def _take_wrapped(tokens: list[Token]) -> bool:
+    """Replace a macro's name and arguments by the keyword that they spell, if they do.
+
+    As in ``HOST(__global__)`` and ``CAT(__glo, bal__)``.
+    """
+    words = [token.text for token in tokens[-5:]]
+    opening = len(words) - 1 - words[::-1].index("(") if "(" in words else 0
+    given = words[opening + 1 :]
+    if not opening or "".join(given[::2]) != "__global__" or any(w != "," for w in given[1::2]):
+        return False
+    kept = len(tokens) - len(words) + opening - 1
+    is_macro = tokens[kept].kind == "word"
+    if is_macro:
+        tokens[kept:] = [Token("word", "__global__", tokens[kept].line)]
+    return is_macro
 
 
 class KernelMacro(NamedTuple):
@@ -83,7 +108,7 @@ def tokenise(
     macros: dict[str, KernelMacro] = {}
     heads: dict[str, list[str]] = {}
     line = 1
-    for match in _TOKEN.finditer(_ATTRIBUTE.sub(_as_keyword, text)):
+    for match in _TOKEN.finditer(_in_one_piece(text)):
         kind, lexeme = match.lastgroup or "punct", match.group()
         if kind == "delim":
             kind = "raw"
@@ -106,7 +131,9 @@ def tokenise(
                     tokens += [_token(one, line) for one in heads[lexeme]]
                 else:
                     text = "__global__" if lexeme in plain else _DIGRAPHS.get(lexeme, lexeme)
-                    tokens.append(Token(kind, text, line))
+                    is_end = text == ")" and bool(tokens) and tokens[-1].text.endswith("_")
+                    if not (is_end and _take_wrapped(tokens)):
+                        tokens.append(Token(kind, text, line))
                 waiting.clear()
             elif (said := _said(lexeme, line)) is not None:
                 waiting.append(len(directives))

@@ -142,6 +142,9 @@ BODY = "(float *o, int *p) { float a[N]; o[0] = a[p[0]]; }\n"
         "template <int N> __attribute((__global__))\nvoid k" + BODY.replace("__global__", ""),
         "template <int N> __global__ void k" + BODY.replace("{", "<%").replace("}", "%>"),
         "__global__ void k(auto *o, int *p) { o[0] = p[0]; }\n",
+        "template <int N> __glo\\\nbal__ void k" + BODY,
+        "#define HD(...) __VA_ARGS__\ntemplate <int N> HD(__global__) void k" + BODY,
+        "#define CAT(a, b) a##b\ntemplate <int N> CAT(__glo, bal__) void k" + BODY,
     ],
 )
 def test_what_nothing_instantiates_is_a_template_however_it_is_written(text: str) -> None:
@@ -158,6 +161,7 @@ def test_what_nothing_instantiates_is_a_template_however_it_is_written(text: str
         "#define MAKE(n) __global__ void n(float *o) { o[0] = 1; }\nMAKE(k)\n",
         "#define OF_N template <int N>\nOF_N __device__ void f() {}\n__global__ void k(int n) {}\n",
         "__global__ auto k(float *o) -> void { auto x = o[0]; }\n",
+        "#define HD(...) __VA_ARGS__\nHD(__global__) void k(float *o) { f(a, __b__); }\n",
     ],
 )
 def test_a_kernel_that_is_compiled_as_it_is_written_is_no_template(text: str) -> None:
