@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.formats.demangle import demangle
+from lmemscope.analysis.instances import has_instance
 from lmemscope.formats.kernel_names import is_instance
 from lmemscope.model import (
     CudaSource,
@@ -69,16 +69,16 @@ def templates(layers: Layers) -> tuple[HeaderTemplates, ...]:
     source = layers.artifacts.source
     if source is None or not source.headers:
         return ()
-    compiled = [demangle(name) for name in layers.cubin.records]
     found = []
     for header in source.headers:
-        names = dict.fromkeys(
-            kernel.name for kernel in header.source.template_kernels if not kernel.is_declaration
-        )
-        has = {name for name in names if any(is_instance(one, name) for one in compiled)}
+        names: dict[str, bool] = {}
+        for kernel in header.source.template_kernels:
+            if not kernel.is_declaration:
+                is_made = has_instance(kernel, layers.artifacts, layers.cubin)
+                names[kernel.name] = names.get(kernel.name, False) or is_made
         if names:
-            instantiated = tuple(name for name in names if name in has)
-            others = tuple(name for name in names if name not in has)
+            instantiated = tuple(name for name, is_made in names.items() if is_made)
+            others = tuple(name for name, is_made in names.items() if not is_made)
             file = _shown(layers, header)
             found.append(HeaderTemplates(file, header.path, instantiated, others))
     return tuple(found)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from lmemscope.analysis.instances import has_instance
 from lmemscope.analysis.languages import language_of
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
@@ -13,8 +14,6 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.reassembly import reassembly
 from lmemscope.errors import UncompiledError
 from lmemscope.formats.cubin import Cubin, number_of
-from lmemscope.formats.demangle import demangle
-from lmemscope.formats.kernel_names import is_instance
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
 from lmemscope.model import LANGUAGES, Artifacts, Disagreement, DisplayPaths, Gap
@@ -120,12 +119,10 @@ def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None
     source = artifacts.source
     if source is None or not source.template_kernels:
         return
-    compiled = [demangle(name) for name in cubin.records]
     missing = [
         kernel.name
         for kernel in source.template_kernels
-        if not kernel.is_declaration
-        and not any(is_instance(name, kernel.name) for name in compiled)
+        if not kernel.is_declaration and not has_instance(kernel, artifacts, cubin)
     ]
     if not missing:
         return
