@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from lmemscope.discover.build_flags import is_arch_list
+from lmemscope.discover.architectures import is_arch_list
 from lmemscope.discover.including import naming
 from lmemscope.discover.locate import shown_path
 from lmemscope.errors import InputError

@@ -10,19 +10,19 @@ import functools
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.discover import option_tables as tables
+from lmemscope.discover.architectures import arch_list, archs_in
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.host_options import DROPPED, PASSED, PASSED_ALIKE
-from lmemscope.sources.includes import ARCH_LIST, SYSTEM_DIRS, holds_toolkit
+from lmemscope.sources.includes import SYSTEM_DIRS, holds_toolkit
 from lmemscope.sources.response_files import Words
 from lmemscope.sources.tool_words import SCALAR, ptxas_words
 
-_SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
 _NAME_END = re.compile(r"[=(\s]")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
 _MACRO = re.compile(r'(?:[^\x00-\x1f`$\\]|\\")*')
@@ -108,7 +108,7 @@ class _Reading:
     output: str = ""
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
-    virtual: list[str] = field(default_factory=list)
+    virtual: dict[tuple[str, str], None] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     refused: dict[str, bool] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
@@ -253,10 +253,12 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
 
 def _architecture(reading: _Reading, kind: str, name: str, value: str) -> None:
     code = value
+    virtual: list[str] = []
     if kind == "gencode":
-        reading.virtual += _archs(value.partition("arch=")[2].partition(",")[0])
+        virtual = archs_in(value.partition("arch=")[2].partition(",")[0])
         code = value.partition("code=")[2] or value.partition("arch=")[2].partition(",")[0]
-    found = _archs(code)
+    found = archs_in(code)
+    reading.virtual |= dict.fromkeys((own, one) for own in virtual for one in found)
     if not found:
         reading.unknown[f"-{name}={value}"] = None
     elif kind == "arch" and name not in ("cuda-gpu-arch", "offload-arch"):
@@ -393,34 +395,14 @@ def _read_ptxas_words(reading: _Reading) -> None:
     reading.unknown.update(dict.fromkeys(f"-Xptxas {word}" for word in read.unknown))
 
 
-def _archs(value: str) -> list[str]:
-    """Real architectures in ``[sm_80,compute_80]``; PTX for ``compute_80`` counts as its code."""
-    found = dict.fromkeys(f"sm_{number}" for number in _SEPARATE_WORD.findall(value))
-    if not found and value in ("native", "all", "all-major"):
-        return ["all-major" if value == "all" else value]
-    return list(found)
-
-
-def arch_list(archs: Iterable[str]) -> tuple[str, ...]:
-    """The option that makes nvcc define ``__CUDA_ARCH_LIST__`` with several architectures.
-
-    Args:
-        archs: all architectures compiled at once; a single one needs no option.
-    """
-    numbers = sorted({int(re.sub(r"\D", "", arch)) * 10 for arch in archs})
-    listed = "\\,".join(map(str, numbers))
-    return (f"-D{ARCH_LIST}={listed}",) if len(numbers) > 1 else ()
-
-
-def is_arch_list(word: str) -> bool:
-    """Whether an option was made by `arch_list`."""
-    return word.startswith(f"-D{ARCH_LIST}=")
-
-
 def _finished(reading: _Reading) -> BuildFlags:
-    reading.nvcc += arch_list(arch for arch in reading.virtual if arch.startswith("sm_"))
+    reading.nvcc += arch_list(arch for arch, _ in reading.virtual if arch.startswith("sm_"))
     if not reading.codes and reading.arch is not None:
-        reading.codes = _archs(reading.arch)
+        reading.codes = archs_in(reading.arch)
+    elif reading.arch is not None and not reading.virtual:
+        own = archs_in(reading.arch)
+        reading.virtual |= dict.fromkeys((virtual, one) for virtual in own for one in reading.codes)
+    _add_virtual(reading)
     if reading.separate:
         reading.nvrtc.append("--relocatable-device-code=true")
         reading.nvcc.append("-rdc=true")
@@ -459,6 +441,16 @@ def _finished(reading: _Reading) -> BuildFlags:
         tuple(reading.stray),
         tuple(reading.linked),
     )
+
+
+def _add_virtual(reading: _Reading) -> None:
+    """Name the virtual architecture that code for later ones is made from, if it is one."""
+    unlike = [pair for pair in reading.virtual if len({*pair}) > 1]
+    if unlike and len({virtual for virtual, _ in reading.virtual}) == 1:
+        reading.nvcc.append(f"-arch={unlike[0][0].replace('sm_', 'compute_')}")
+    else:
+        named = (f"{virtual.replace('sm_', 'compute_')} for {one}" for virtual, one in unlike)
+        reading.unknown |= dict.fromkeys(named)
 
 
 def _searched(reading: _Reading) -> dict[str, None]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lmemscope.config.options import rows_of
 from lmemscope.config.settings import Settings
-from lmemscope.discover.build_flags import arch_list
+from lmemscope.discover.architectures import arch_list
 from lmemscope.discover.nvcc_words import told_to_all
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError

@@ -37,6 +37,7 @@ def asked_of_nvcc(read: Closure, options: CompileOptions) -> str | None:
     given = b"\n".join(b"#define " + one.replace(b"=", b" ", 1) for one in defines)
     is_repeated = len(set(read.digests)) < len(read.digests)
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
+    virtual = next((word for word in options.nvcc_args if word.startswith("-arch=")), None)
     # NVRTC compiles for one architecture, and its list contains only that.
     has_list = any(one.startswith(ARCH_LIST.encode()) for one in defines)
     # One reason is enough.
@@ -46,6 +47,7 @@ def asked_of_nvcc(read: Closure, options: CompileOptions) -> str | None:
         or (READ_TWICE if is_repeated and any(map(_is_read_once, read.texts)) else None)
         or differing(read.uses, lambda: codes_of(read.texts), other_host=other_host)
         or named_otherwise((name_use(code(given)), *map(_name_use, read.texts)), read.uses)
+        or virtual
         or environment_arguments()
         or unshared(arguments.host, options.std)
         or (ARCH_LIST if has_list and names_arch_list(read.texts) else None)

@@ -10,6 +10,7 @@ import pytest
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import read_database
+from lmemscope.discover.build_doubts import may_define
 from lmemscope.discover.build_flags import read_flags
 from lmemscope.discover.plan import make_units
 from lmemscope.discover.walk import Globs, discover
@@ -114,6 +115,30 @@ def test_translated(words: list[str], field: str, value: object) -> None:
 )
 def test_architectures(words: list[str], archs: tuple[str, ...]) -> None:
     assert read_flags(words, BASE).archs == archs
+
+
+@pytest.mark.parametrize(
+    ("line", "virtual", "unknown"),
+    [
+        ("-gencode arch=compute_80,code=sm_90", "-arch=compute_80", ()),
+        ("-arch=compute_80 -code=sm_86,sm_80", "-arch=compute_80", ()),
+        ("-gencode arch=compute_80,code=[sm_90,compute_80]", "-arch=compute_80", ()),
+        ("-gencode arch=compute_80,code=[sm_80,compute_80]", None, ()),
+        ("-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90", None, ()),
+        (
+            "-gencode arch=compute_80,code=sm_86 -gencode arch=compute_90,code=sm_90",
+            None,
+            ("compute_80 for sm_86",),
+        ),
+    ],
+)
+def test_code_that_is_made_from_an_earlier_virtual_architecture(
+    line: str, virtual: str | None, unknown: tuple[str, ...]
+) -> None:
+    flags = read_flags(line.split(), BASE)
+    named = [word for word in flags.options.nvcc_args if word.startswith("-arch")]
+    assert (named, flags.unknown) == ([virtual] if virtual else [], unknown)
+    assert may_define(flags.unknown, ()) == unknown
 
 
 def test_what_does_not_matter_is_dropped_with_its_values() -> None:

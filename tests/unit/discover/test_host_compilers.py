@@ -370,7 +370,7 @@ LISTED = r"-D__CUDA_ARCH_LIST__=800\,900"
     ("line", "passed"),
     [
         ("-gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=sm_80", (LISTED,)),
-        ("-gencode arch=compute_80,code=[sm_80,sm_86]", ()),
+        ("-gencode arch=compute_80,code=[sm_80,sm_86]", ("-arch=compute_80",)),
         ("-gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90", ()),
         ("-arch=sm_90", ()),
     ],

@@ -1,0 +1,34 @@
+"""Read and write nvcc's options that name architectures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from lmemscope.sources.includes import ARCH_LIST
+
+_SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d{1,4}[af]?)(?!\d)")
+
+
+def archs_in(value: str) -> list[str]:
+    """Real architectures in ``[sm_80,compute_80]``; PTX for ``compute_80`` counts as its code."""
+    found = dict.fromkeys(f"sm_{number}" for number in _SEPARATE_WORD.findall(value))
+    if not found and value in ("native", "all", "all-major"):
+        return ["all-major" if value == "all" else value]
+    return list(found)
+
+
+def arch_list(archs: Iterable[str]) -> tuple[str, ...]:
+    """The option that makes nvcc define ``__CUDA_ARCH_LIST__`` with several architectures.
+
+    Args:
+        archs: all architectures compiled at once; a single one needs no option.
+    """
+    numbers = sorted({int(re.sub(r"\D", "", arch)) * 10 for arch in archs})
+    listed = "\\,".join(map(str, numbers))
+    return (f"-D{ARCH_LIST}={listed}",) if len(numbers) > 1 else ()
+
+
+def is_arch_list(word: str) -> bool:
+    """Whether an option was made by `arch_list`."""
+    return word.startswith(f"-D{ARCH_LIST}=")
