@@ -45,12 +45,17 @@ class DisplayPaths:
         return SourceLocation(place.file if relative.startswith("..") else relative, place.line)
 
 
+_ALL_DEVICE = re.compile(r"-default-device\b|-device-as-default-execution-space\b")
+
+
 class SourceText:
     """Lines of source files by name; a missing file has no lines.
 
     Attributes:
         main: the file that is compiled.
         is_relocatable: whether its code is linked later.
+        is_all_device: whether functions without ``__device__`` may be the device's, as in all that
+            CuPy compiles.
 
     Args:
         lines_of: returns all lines of a file, without line ends. The caller provides it, so that
@@ -74,6 +79,9 @@ class SourceText:
         self.main = main
         self._include_dirs = options.include_dirs if options is not None else ()
         self.is_relocatable = options is not None and options.is_relocatable
+        given = (*options.nvrtc_args, *options.nvcc_args) if options is not None else ()
+        is_python = main is not None and main.endswith(".py")
+        self.is_all_device = is_python or any(_ALL_DEVICE.search(one) is not None for one in given)
         self._defines = options.defines if options is not None else ()
         self._texts: dict[str, str] = {}
         self._words: dict[str, frozenset[str]] = {}

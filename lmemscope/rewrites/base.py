@@ -155,6 +155,7 @@ class Target(Struct, frozen=True, dict=True):
         return Meanings(
             (self.syntax.code, *(sources.code(one).encode() for one in others), said),
             (self.syntax.uncommented, *(sources.uncommented(one).encode() for one in others), said),
+            is_all_device=sources.is_all_device,
         )
 
     def trees(self, *words: bytes) -> Iterator[tuple[str, Syntax]]:

@@ -165,8 +165,10 @@ def _waiting(target: Target) -> str | None:
     meanings = target.meanings
     if meanings.has(_CODE) or meanings.has(_QUOTED, in_quotes=True):
         return ""
-    trees = [(file, tree) for file in target.files if (tree := target.tree(file)) is not None]
-    found = may_wait(tuple(tree for _, tree in trees), meanings)
+    sources, read = target.hits[0].case.sources, [(one, target.tree(one)) for one in target.files]
+    trees = [(file, tree) for file, tree in read if tree is not None]
+    unparsed = tuple(sources.code(file).encode() for file, tree in read if tree is None)
+    found = may_wait(tuple(tree for _, tree in trees), unparsed, meanings)
     if found is None:
         return None
     if found.file is None or found.line is None:

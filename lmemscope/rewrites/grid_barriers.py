@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model.blanked import closed
 from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.recursion import is_host
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, outermost, walk
 
 if TYPE_CHECKING:
@@ -84,21 +85,52 @@ class Waiting:
 
 
 @functools.lru_cache(maxsize=8)
-def may_wait(files: tuple[Syntax, ...], meanings: Meanings) -> Waiting | None:
-    """The first loop in some files, or in a macro, that may wait for other blocks; None: none."""
-    if meanings.has(_VOLATILE) and meanings.has(_WAITING):
-        return Waiting()
-    if meanings.has(_MEETING) and meanings.has(_ARRIVING):
-        return Waiting()
+def may_wait(
+    files: tuple[Syntax, ...], unparsed: tuple[bytes, ...], meanings: Meanings
+) -> Waiting | None:
+    """The first loop in some files, or in a macro, that may wait for other blocks; None: none.
+
+    Args:
+        files: these, in which what only the host runs waits for no block.
+        unparsed: texts of others, blanked.
+        meanings: of the names in all of them.
+    """
+    hosts = [_of_host(one, meanings) for one in files]
+    texts = [*unparsed, *(_without(*one) for one in zip(files, hosts, strict=True))]
+    for what, how in ((_VOLATILE, _WAITING), (_MEETING, _ARRIVING)):
+        # The variable may be declared where the host's functions stand.
+        if meanings.has(what) and any(map(how.search, texts)):
+            return Waiting()
     waiting = _Waiting(files, meanings)
     bodies = meanings.definitions(meanings.words).splitlines()
     if any(_LOOPING.search(body) and waiting.polls(body, b"") for body in bodies):
         return Waiting()
-    for number, syntax in enumerate(files):
+    for number, (syntax, own) in enumerate(zip(files, hosts, strict=True)):
         for loop in _endless(syntax):
+            if any(one.start_byte <= loop.start_byte < one.end_byte for one in own):
+                continue
             if waiting.polls(syntax.code_of(loop), syntax.text(loop)) or _rereads(loop, syntax):
                 return Waiting(number, loop.start_point.row + 1)
     return None
+
+
+def _of_host(syntax: Syntax, meanings: Meanings) -> tuple[Node, ...]:
+    """The functions of a file that only the host runs: members of a class in another follow it."""
+    return tuple(
+        one
+        for one in walk(syntax.root)
+        if one.type == "function_definition"
+        and outermost(one, FUNCTIONS) is None
+        and is_host(one, syntax, meanings)
+    )
+
+
+def _without(syntax: Syntax, functions: Iterable[Node]) -> bytes:
+    """A file's code without some functions."""
+    code = bytearray(syntax.code)
+    for one in functions:
+        code[one.start_byte : one.end_byte] = b" " * (one.end_byte - one.start_byte)
+    return bytes(code)
 
 
 def _endless(syntax: Syntax) -> Iterator[Node]:

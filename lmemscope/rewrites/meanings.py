@@ -48,12 +48,10 @@ _OPERATOR = re.compile(
     rb"\boperator\s*((?:\(\s*\)|(?!(?:[-+*/%&|^]|<<|>>)?=[^=])[^\s(=]|[=!<>]=|\s)+)\([^()]*\)\s*(const)?"
 )
 """Operators, but those that assign, and whether they are const."""
-_OPERATOR_WORD = re.compile(rb"\boperator\b")
 _COPYING = re.compile(
     rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
 )
 _CALLED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]{0,500}>\s*)?\(")
-
 _ALIAS = re.compile(rb"\busing\s+(\w+)\s*=([^;]*)")
 _TYPEDEF = re.compile(rb"\btypedef\b([^;]*)")
 _REFERENCE_WORDS = frozenset(
@@ -77,13 +75,17 @@ class Meanings:
 
     Attributes:
         texts: of the target's file and of the headers around it, blanked.
+        is_all_device: whether functions without ``__device__`` may be the device's.
 
     Args:
-        texts: these.
-        quoted: the same with what stands in quotes.
+        texts, is_all_device: these.
+        quoted: the texts with what stands in quotes.
     """
 
-    def __init__(self, texts: Iterable[bytes], quoted: Iterable[bytes] = ()) -> None:
+    def __init__(
+        self, texts: Iterable[bytes], quoted: Iterable[bytes] = (), *, is_all_device: bool = False
+    ) -> None:
+        self.is_all_device = is_all_device
         self.texts = tuple(dict.fromkeys(texts))
         self._quoted = tuple(dict.fromkeys(quoted))
         self._taking: dict[bytes, tuple[tuple[tuple[Taking, bytes], ...], ...]] = {}
@@ -207,8 +209,7 @@ class Meanings:
 
     def has(self, pattern: re.Pattern[bytes], *, in_quotes: bool = False) -> bool:
         """Whether a pattern is found in any of the texts, or in what they quote, too."""
-        texts = self._quoted if in_quotes else self.texts
-        return any(pattern.search(text) is not None for text in texts)
+        return any(map(pattern.search, self._quoted if in_quotes else self.texts))
 
     def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
         """Whether a macro among some words may change something.
@@ -217,20 +218,19 @@ class Meanings:
             words: names.
             calls: whether calls of functions count.
         """
-        pattern = _EFFECTS if calls else _CHANGES
-        return any(self._affects(word, set(), pattern) for word in words)
+        return self.macro_has(words, _EFFECTS if calls else _CHANGES)
 
     def is_several(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words may be more than one statement."""
-        return any(self._affects(word, set(), _SEVERAL) for word in words)
+        return self.macro_has(words, _SEVERAL)
 
     def is_conditional(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words may leave out what stands with it, or do it again."""
-        return any(self._affects(word, set(), _CONDITIONAL) for word in words)
+        return self.macro_has(words, _CONDITIONAL)
 
     def stores(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words may make a variable that threads or calls share."""
-        return any(self._affects(word, set(), _STORING) for word in words)
+        return self.macro_has(words, _STORING)
 
     def is_redefined(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words means one thing here and another there."""
@@ -253,7 +253,7 @@ class Meanings:
         are as they are everywhere.
         """
         if b"mutable" in self.words or any(
-            _OPERATOR_WORD.search(body) for bodies in self._macros.values() for body in bodies
+            b"operator" in body for bodies in self._macros.values() for body in bodies
         ):
             return True
         for text in self.texts:

@@ -19,7 +19,7 @@ from lmemscope.formats.demangle import plain_name
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.purity import kinds_of
 from lmemscope.rewrites.reached import callers, running
-from lmemscope.rewrites.recursion import is_host
+from lmemscope.rewrites.recursion import holds_device_function, is_host
 from lmemscope.rewrites.seen import is_qualified_library
 from lmemscope.rewrites.variables import number_at
 from lmemscope.rewrites.written import homes
@@ -43,7 +43,6 @@ _NARROW = re.compile(
 )
 """A type that may be a template's argument, strings aside."""
 _CONVERSION = re.compile(rb"\boperator\s+[\w:]{1,40}(?:\s+\w{1,40})?\s*&\s*\(\s*\)")
-_DEVICE_LAMBDA = re.compile(rb"\]\s*(?:__host__\s*)?__device__\b")
 _AROUND = ("parenthesized_expression", "unary_expression")
 _FOLLOWED = ("subscript_expression", "pointer_expression")
 _DEEPEST = 4
@@ -128,13 +127,12 @@ def _may_run(node: Node, home: Target, kernels: frozenset[bytes]) -> bool:
         macro = next(around(node, "preproc_function_def", "preproc_def"), None)
         name = macro.child_by_field_name("name") if macro is not None else None
         return name is None or not kernels.isdisjoint(callers(home, syntax.text(name)))
-    before = syntax.code[function.start_byte : node.start_byte]
-    if _DEVICE_LAMBDA.search(before) is not None or function.type != "function_definition":
+    if function.type != "function_definition":
         return True
     own = syntax.function_name(function)
-    if own in kernels:
+    if own in kernels or holds_device_function(function, syntax, home.meanings):
         return True
-    if is_host(function, syntax, home.meanings.macro_names):
+    if is_host(function, syntax, home.meanings):
         return False
     if own is None or own in home.meanings.classes:
         return True  # Operators, constructors and destructors run without being named.

@@ -21,11 +21,14 @@ from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, is_cast, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from lmemscope.rewrites.meanings import Meanings
+
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _MENTION = re.compile(rb"\b([A-Za-z_]\w*+)(?!\s*+(?:<[^;{}()]{0,500}>\s*+)?\()")
 """A name that is not called there."""
 _ASM_CALL = re.compile(rb"\bcall\b")
-_OF_DEVICE = (b"__device__", b"constexpr", b"consteval")
+_OF_DEVICE = (b"__global__", b"__device__", b"constexpr", b"consteval")
+_DEVICE = re.compile(rb"\b__device__\b")
 _IMPLICIT = b"operator"
 """Stands for all functions that run without being called by a name."""
 
@@ -59,14 +62,26 @@ def _is_kernel(function: Node, syntax: Syntax) -> bool:
     return is_function and b"__global__" in _WORD.findall(_head(function, syntax))
 
 
-def is_host(function: Node, syntax: Syntax, macros: Iterable[bytes]) -> bool:
-    """Whether a function is the host's alone: no word says more, and no macro or class may."""
+def is_host(function: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether a function is the host's alone: no word says more, and no macro or class may.
+
+    One that holds a lambda of the device's is not.
+    """
     words = set(_WORD.findall(_head(function, syntax)))
     return (
-        words.isdisjoint((*_OF_DEVICE, *macros))
+        not meanings.is_all_device
+        and words.isdisjoint((*_OF_DEVICE, *meanings.macro_names))
         and not any(len(one) > 1 and one.isupper() for one in words)
         and not any(one.type == "qualified_identifier" for one in declarators(function))
+        and not holds_device_function(function, syntax, meanings)
     )
+
+
+def holds_device_function(function: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether one of the device's stands in a function's body: a lambda, or a class's member."""
+    body = function.child_by_field_name("body")
+    code = syntax.code_of(body) if body is not None else b""
+    return _DEVICE.search(code) is not None or meanings.macro_has(_WORD.findall(code), _DEVICE)
 
 
 class _Calls:
@@ -109,7 +124,7 @@ class _Calls:
         """Functions, lambdas that a name stands for, and members' initializers, by their names."""
         for node in walk(tree.root):
             if node.type == "function_definition":
-                if _is_kernel(node, tree) or is_host(node, tree, self._macros):
+                if _is_kernel(node, tree) or is_host(node, tree, self._meanings):
                     continue
                 name = tree.function_name(node)
                 is_named = name is not None and name not in self._meanings.classes

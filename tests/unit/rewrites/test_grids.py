@@ -7,7 +7,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from lmemscope.model import Rewriting, SourceText
+from lmemscope.model import CompileOptions, Rewriting, SourceText
 from lmemscope.rewrites import proposals
 from tests.support.builders import changed
 from tests.support.rewriting import kernel, target
@@ -300,3 +300,49 @@ def test_what_a_function_hands_on_is_no_report(before: str, line: str) -> None:
     found, _ = proposals(target(text + launch, "a", "int[8]"))
     assert found
     assert {one.applicability for one in found if one.edits} == {"unsafe"}
+
+
+WAITING = "volatile int done;\nvoid go(Variable &cv) {"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "cv.wait(lock);",
+        "while (!done) pause();",
+        "std::thread t([&] { while (!done) pause(); });",
+    ],
+)
+def test_what_only_the_host_waits_for_holds_no_block_up(body: str) -> None:
+    assert applicability(f"{WAITING} {body} }}\n") == {"safe"}
+    assert applicability(f"{WAITING} {body} }}\n".replace("void", "__device__ void")) == {"unsafe"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{WAITING} f([=] __device__ (int i) {{ while (!done); }}); }}\n",
+        f"#define HD __device__\n{WAITING} f([=] HD (int i) {{ while (!done); }}); }}\n",
+        "volatile int done;\n__device__ void f() { struct S { void go() { while (!done); } }; }\n",
+        "volatile int done;\nconstexpr int go() { while (!done); return 1; }\n",
+    ],
+)
+def test_what_the_device_may_run_may_wait(text: str) -> None:
+    assert applicability(text) == {"unsafe"}
+
+
+def test_cupy_makes_functions_without_a_word_the_devices() -> None:
+    before = f"{WAITING} while (!done) pause(); }}\n"
+    given = target(kernel(*BODY, before=before), "a", "float[8]")
+    text = given.syntax.data.decode().splitlines()
+
+    def offered(main: str, *options: str) -> set[str]:
+        sources = SourceText(lambda _: text, main, CompileOptions(nvrtc_args=options))
+        hits = tuple(changed(one, case=changed(one.case, sources=sources)) for one in given.hits)
+        found, _ = proposals(replace(given, hits=hits))
+        return {one.applicability for one in found if one.rewrite == "select"}
+
+    assert offered("/p/a.cu") == {"safe"}
+    assert offered("/p/a.cu", "--device-as-default-execution-space") == {"unsafe"}
+    assert offered("/p/a.cu", "-default-device") == {"unsafe"}
+    assert offered("/p/kernels.py") == {"unsafe"}
