@@ -42,7 +42,9 @@ _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
 """Characters of an expression that is computed."""
 _MOST = 2**31
-"""What a number is below, and no number is negative."""
+"""What a number is below, and its absolute value."""
+_STEPS = re.compile(r"\+\s*\+|-\s*-")
+"""Of C++, which Python reads as two signs."""
 _EXPRESSION = re.compile(
     r"(?:(?:[A-Za-z_]\w*|0[xX][0-9a-fA-F]+|\d+)(?!\w)|[-+*/%()\s]|<<)+", re.ASCII
 )
@@ -171,15 +173,23 @@ def _end_of(code: str, at: int) -> int | None:
 
 
 def number_of(
-    written: str, sources: SourceText, place: SourceLocation, function: str | None = None
+    written: str,
+    sources: SourceText,
+    place: SourceLocation,
+    function: str | None = None,
+    *,
+    least: int = 0,
 ) -> int | None:
     """An integer as written at a line, ``4 * WARP``; None where it is no constant in sight.
 
     Args:
         written: the expression.
         sources, place, function: as `meaning` takes them.
+        least: what it is at least, or it is not known. One below zero may stand for one that is
+            unsigned and wraps.
     """
-    return _Numbers(sources, function).of(written, place, _DEPTH)
+    found = _Numbers(sources, function).of(written, place, _DEPTH)
+    return found if found is not None and found >= least else None
 
 
 class _Numbers:
@@ -192,7 +202,9 @@ class _Numbers:
     def of(self, written: str, place: SourceLocation, depth: int) -> int | None:
         """The number, or None; ``depth`` definitions are followed."""
         text = _SIZEOF.sub(_sized, _SUFFIX.sub(r"\1", written[:_LONGEST])).strip()
-        if len(written) > _LONGEST or _EXPRESSION.fullmatch(text) is None or "//" in text:
+        if len(written) > _LONGEST or _EXPRESSION.fullmatch(text) is None:
+            return None
+        if "//" in text or _STEPS.search(text) is not None:
             return None
         try:
             tree = ast.parse(f"({text})", mode="eval").body
@@ -206,20 +218,25 @@ class _Numbers:
             found = node.value if type(node.value) is int else None
         elif isinstance(node, ast.Name):
             found = self._named(node.id, place, depth) if depth else None
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            found = self._operand(node.operand, place, depth)
+            found = -found if found is not None and isinstance(node.op, ast.USub) else found
         elif isinstance(node, ast.BinOp):
             left, right = (self._operand(side, place, depth) for side in (node.left, node.right))
             operation = _OPERATIONS.get(type(node.op))
             if left is None or right is None or operation is None:
                 return None
             divides = isinstance(node.op, ast.Div | ast.Mod)
+            # Python rounds a quotient below zero otherwise than C++.
+            is_linear = isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
             if (
-                right < 0
+                (not is_linear and min(left, right) < 0)
                 or (divides and not right)
                 or right >= _OF_SHIFTS.get(type(node.op), _MOST)
             ):
                 return None
             found = operation(left, right)
-        return found if found is not None and 0 <= found < _MOST else None
+        return found if found is not None and abs(found) < _MOST else None
 
     def _operand(self, node: ast.expr, place: SourceLocation, depth: int) -> int | None:
         """A value beside an operator, which takes only a part of an open macro's text."""

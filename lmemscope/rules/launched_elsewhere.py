@@ -45,7 +45,8 @@ _HOPS = 4
 _NOTHING = frozenset({"dim3", "int", "unsigned", "size_t", "const", "sizeof", "static_cast"})
 _ARITHMETIC = re.compile(r"(?:\w|\s|[-+*/%()]|<<)+")
 """An expression that has a value only where all of its names have one."""
-_NEGATIVE = re.compile(r"\(*-\s*(\w+)\)*")
+_LEAST = -(2**31)
+"""Number that an argument is at least."""
 _CALLED = re.compile(r"\w\s*\(")
 _SHAPE = re.compile(r"dim3\s*[({](?P<parts>.*)[)}]", re.DOTALL)
 _BEFORE = 80
@@ -155,9 +156,7 @@ class _Project:
         for one in self.launches_of(kernel).written:
             text = without_casts(one.given[position] if position < len(one.given) else "")
             place = one.given_at or one.place
-            less = _NEGATIVE.fullmatch(text.strip())
-            value = number_of(less[1] if less is not None else text, self._sources, place)
-            value = -value if less is not None and value is not None else value
+            value = number_of(text, self._sources, place, least=_LEAST)
             path = _REACHED.sub("x", _INDEXED.sub("", text))
             if value is not None:
                 yield value, place
@@ -213,6 +212,8 @@ class _Project:
             yield LARGEST_BLOCK
             return
         known = self._threads(written, place, arguments)
+        if known is None:
+            known = number_of(written, self._sources, place, least=_LEAST)
         if known is not None:
             yield known
             return
@@ -241,11 +242,13 @@ class _Project:
         if _ARITHMETIC.fullmatch(written) is None or _CALLED.search(written) is not None:
             yield from (value for values in given.values() for value in values)
             return
-        unknown = [name for name in names if number_of(name, self._sources, place) is None]
+        unknown = [
+            name for name in names if number_of(name, self._sources, place, least=_LEAST) is None
+        ]
         for values in islice(product(*(given[name] for name in unknown)), _CASES):
             meant = dict(zip(unknown, values, strict=True))
             text = _NAME.sub(lambda one: str(meant.get(one[0], one[0])), written)  # noqa: B023 - called at once
-            computed = number_of(text, self._sources, place)
+            computed = number_of(text, self._sources, place, least=_LEAST)
             if computed is not None:
                 yield computed
 

@@ -94,7 +94,27 @@ def test_what_grows_in_a_loop_is_not_what_it_begins_with(
     assert (found[0] if found is not None else None) == number
 
 
-@pytest.mark.parametrize("number", ["-3", "- 3", "(-3)", "-LESS"])
-def test_a_negative_number_is_one(tmp_path: Path, number: str) -> None:
-    host = f"#define LESS 3\nint main() {{ {LAUNCH}{number}); }}"
-    assert given(tmp_path, host) == (-3, 2)
+@pytest.mark.parametrize(
+    "number",
+    ["-3", "- 3", "(-3)", "-LESS", "2 - 5", "LESS - 6", "-(LESS - 0)", "-1 * LESS", "OPEN - 6"],
+)
+@pytest.mark.parametrize("form", ["{}", "f({})", "m = {}"])
+def test_a_negative_number_is_one(tmp_path: Path, number: str, form: str) -> None:
+    host = "#define LESS 3\n#define OPEN 4 - 1\nvoid f(int n);\n"
+    where = {
+        "{}": f"int main() {{ {LAUNCH}{number}); }}",
+        "f({})": f"void f(int n) {{ {LAUNCH}n); }} int main() {{ f({number}); }}",
+        "m = {}": f"int main() {{ int m = {number}; {LAUNCH}m); }}",
+    }[form]
+    found = given(tmp_path, host + where)
+    if "OPEN" in number:
+        assert found is None, "its text is more than one operand"
+    else:
+        assert found == (-3, 4)
+
+
+@pytest.mark.parametrize("number", ["--m", "-7 / 2", "-7 % 4", "1 << -3", "(2 - 5) << 1"])
+def test_what_is_read_otherwise_in_python_is_no_number(tmp_path: Path, number: str) -> None:
+    assert given(tmp_path, f"int main() {{ const int m = 3; {LAUNCH}{number}); }}") != (-3, 1)
+    host = f"int main() {{ const int m = 3; const int n = {number}; {LAUNCH}n); }}"
+    assert given(tmp_path, host) is None
