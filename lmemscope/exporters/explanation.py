@@ -304,9 +304,9 @@ class Explainer:
 
 
 def _title(finding: Finding, advice: Sequence[Advice]) -> str:
-    """What a list of advice is: proposals that were not compiled may remove nothing."""
-    if any(one.applicability is not None for one in advice):
-        return "What may remove it, not tried yet:"
+    """The title of a list of advice: proposals that were not compiled may remove nothing."""
+    if any(proposed := [one.applicability is not None for one in advice]):
+        return f"What may remove it{', not tried yet' if all(proposed) else ''}:"
     removes = finding.severity != "note" and not all(one.is_none for one in advice)
     return "What removes it:" if removes else "What to do:"
 

@@ -114,8 +114,9 @@ def without_rewrite(case: Case, declined: Mapping[str, str]) -> tuple[Advice, ..
         )
     if case.alternatives and (chosen := chosen_advice(case)):
         return chosen
-    is_piece = found.size <= _PIECE
-    pieces = "" if is_piece else ", or process it in pieces that fit in registers"
+    # Elements in an order that data gives are needed at any time.
+    has_pieces = is_counted(case) and found.size > _PIECE
+    pieces = ", or process it in pieces that fit in registers" if has_pieces else ""
     way = f" Let the threads of a warp cooperate on one array{pieces}.{conditions(case)}"
     near = "".join(
         f" `fix` does not offer {name} here: {reason}."
@@ -174,7 +175,7 @@ def conditions(case: Case) -> str:
     ways = []
     is_changed = any(one.chain in loaded for one in stores)
     is_placed = all(one.uniformity in ("uniform", "unknown") for one in stores)
-    if is_placed and not is_changed and all(_may_copy(case, one) for one in stores):
+    if is_placed and not is_changed and stores and all(_copies(case, one) for one in stores):
         ways.append("if it only copies memory that does not change meanwhile, read that instead")
     if is_placed and case.object is not None and case.object.is_alike:
         ways.append("if it is the same in all threads, keep one copy per block")
@@ -182,21 +183,22 @@ def conditions(case: Case) -> str:
     return f" {text[:1].upper()}{text[1:]}." if ways else ""
 
 
-def _may_copy(case: Case, store: LocalAccess) -> bool:
-    """Whether a store's line may assign what it reads from memory: by a subscript, pointer or call.
-
-    What is not read as an assignment to an element may be anything.
-    """
+def _copies(case: Case, store: LocalAccess) -> bool:
+    """Whether a store's line assigns to an element what it reads from memory, and no more."""
     place = store.line(case.facts.home)
     name = (case.object.name or "").rpartition(".")[2] if case.object is not None else ""
     if place is None or not name:
-        return True
+        return False
     text = case.sources.line(place.file, place.line)[:_LINE]
-    assigned = re.search(rf"(?<!\w){re.escape(name)}\s*\[[^;=]*\]\s*=(?!=)(?P<value>[^;]*)", text)
-    return assigned is None or _READ.search(assigned["value"]) is not None
+    assigned = re.search(rf"(?<!\w){re.escape(name)}\s*\[[^;=]*\]\s*=(?!=)(?P<value>[^;]*);", text)
+    return assigned is not None and _READ.fullmatch(assigned["value"].strip()) is not None
 
 
-_READ = re.compile(r"[\[(*]|->")
+_READ = re.compile(
+    r"(?:\(\w[\w\s]*\)\s*)?(?:\*\s*\w+|__ldg\s*\(&?\s*[^()]*\)"
+    r"|[\w.:]+(?:->\w+)*(?:\s*\[(?:[^\[\]]|\[[^\[\]]*\])*\])+(?:\.\w+)?)"
+)
+"""An element of an array, what a pointer points to, or what ``__ldg`` reads, perhaps in a cast."""
 _PIECE = 64
 """Bytes of an array that is as small as a piece of a larger one would be."""
 _LINE = 500

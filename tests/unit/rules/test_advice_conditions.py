@@ -82,7 +82,8 @@ def test_conditions_that_accesses_refute_are_not_named(
     facts = array("float[2000]", 8000, is_alike=is_alike)
     place = (InlineFrame.at(SourceLocation("a.cu", line), None),)
     store = access(is_store=True, uniformity=uniformity, chain=place)
-    (advice,) = only(replace(facts, accesses=(*facts.accesses, store))).advice
+    text = "void k() {\n\n\n\n\n" + f"{facts.objects[0].name}[i] = in[i];\n" * 2 + "}\n"
+    (advice,) = only(replace(facts, accesses=(*facts.accesses, store)), text).advice
     assert advice.is_none
     found = ("only copies" in advice.text.lower(), "same in all threads" in advice.text)
     assert found == (is_copy, is_shared)
@@ -93,7 +94,10 @@ def test_conditions_that_accesses_refute_are_not_named(
     [
         ("{}[i] = in[i];", True),
         ("{}[i] = __ldg(in + i);", True),
-        ("store({});", True),
+        ("{}[i] = (float) s->rows[at[i]].x;", True),
+        ("store({});", False),
+        ("{}[i] = in[i] * in[j];", False),
+        ("{}[i] = f(in[i]);", False),
         ("{}[i] = 1e20;", False),
         ("{}[n] = k;", False),
     ],
