@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmemscope.discover import option_tables as tables
-from lmemscope.discover.architectures import arch_list, archs_in
+from lmemscope.discover.architectures import arch_list, archs_in, virtual_option
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
@@ -447,7 +447,7 @@ def _add_virtual(reading: _Reading) -> None:
     """Name the virtual architecture that code for later ones is made from, if it is one."""
     unlike = [pair for pair in reading.virtual if len({*pair}) > 1]
     if unlike and len({virtual for virtual, _ in reading.virtual}) == 1:
-        reading.nvcc.append(f"-arch={unlike[0][0].replace('sm_', 'compute_')}")
+        reading.nvcc.append(virtual_option(unlike[0][0]))
     else:
         named = (f"{virtual.replace('sm_', 'compute_')} for {one}" for virtual, one in unlike)
         reading.unknown |= dict.fromkeys(named)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lmemscope.config.options import rows_of
 from lmemscope.config.settings import Settings
-from lmemscope.discover.architectures import arch_list
+from lmemscope.discover.architectures import arch_list, usable
 from lmemscope.discover.nvcc_words import told_to_all
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
@@ -147,7 +147,7 @@ def make_units(
             surveys=surveys or {},
         )
         expansion = route_of(kind_of_unit(unit)).expand(unit, asked)
-        units += expansion.units
+        units += map(_with_usable, expansion.units)
         notes.update(dict.fromkeys(expansion.notes))
     is_run = settings.options.run_python
     if not any(one.is_open and is_run for one in (surveys or {}).values()):
@@ -155,6 +155,14 @@ def make_units(
         _check_signatures(settings.options.signatures, surveys or {})
     dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
     return tuple(units), (*dropped, *notes)
+
+
+def _with_usable(unit: Unit) -> Unit:
+    """A unit without a build's virtual architecture if a user asks for an earlier one."""
+    words = usable(unit.options.nvcc_args, unit.arch)
+    if words == unit.options.nvcc_args:
+        return unit
+    return replace(unit, options=replace(unit.options, nvcc_args=words))
 
 
 def _is_named_as_built(found: Found) -> bool:

@@ -26,3 +26,6 @@ def test_the_macros_are_those_of_the_virtual_architecture(
     (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
     ran = run_program("check", "compile_commands.json", cwd=tmp_path)
     assert ran.code == code, ran.out + ran.err
+    # No code for an earlier architecture is made from it, whatever the build asks for.
+    older = run_program("check", "compile_commands.json", "--arch", "sm_75", cwd=tmp_path)
+    assert older.code == 0, older.out + older.err
