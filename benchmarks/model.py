@@ -11,7 +11,8 @@ Sets: ``calibration`` and ``held-out`` are halves by a hash of the names, made b
 time; only the first was looked at while the model was changed. ``adversary`` holds kernels written
 to break rewrites, which the model was changed on, too. ``later`` was written and timed afterwards;
 of its launches with few blocks the model has since learnt what such share. ``fresh`` holds whole
-programs in the manner of public repositories, written and timed after all of that.
+programs in the manner of public repositories, written and timed after all of that, and so does
+``unseen``, whose misses then showed how often the bodies of loops run in all.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ TIMES = ROOT / "benchmarks" / "data" / "model_times.json.gz"
 ARCH, NEAR = "sm_90", 1.10
 _KNOWN = {one.name for one in REWRITES} | {one.name for one in ADDITIONS}
 """Names of the rewrites that there are today: some were removed after they were timed."""
-SETS = ("calibration", "held-out", "adversary", "later", "fresh")
+SETS = ("calibration", "held-out", "adversary", "later", "fresh", "unseen")
 
 
 @dataclass

@@ -1,17 +1,21 @@
 """How often a kernel's loops run, as its arrays show it, or as the original of a rewriting has it.
 
 A rewriting moves lines, and may take away the array that shows how far its loops run. So the loops
-of an original are known by the text of the line that ends them, and those of a rewriting run as
-often where they do not show it themselves.
+of an original are known by the text of the line that ends them, and by its place among the heads
+of loops; the body of one runs as often in a rewriting, in all, where that does not show it: NVVM
+may have made several loops of it in the one, and none, or one within another, in the other.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 
 from lmemscope.analysis.layout import dimensions
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.components import reached
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.rooms import Walks
 from lmemscope.analysis.ptx.slicing import Dataflow
@@ -19,7 +23,7 @@ from lmemscope.analysis.ptx.written_out import written_out
 from lmemscope.formats.ptx_body import Loc
 from lmemscope.model import KernelFacts, LocalObject, LoopCounts, LoopTurns
 
-_LOOP = re.compile(r"\b(?:for|while)\(")
+_LOOP = re.compile(r"\b(?:for|while)\s*\(")
 LinesOf = Callable[[str], Sequence[str]]
 """The lines of a source file."""
 
@@ -58,51 +62,155 @@ def counts_in(
     largest = dict(told.largest) if told is not None else walks.largest_parameters()
     within = {loop.header: float(turns) for loop, turns in walks.turns.items()}
     dataflow.bound(largest, within)
-    lines = _lines(flow, dataflow, lines_of) if lines_of is not None else {}
-    made = {one.head: one for one in _longest(dataflow, lines)}
-    if lines_of is not None:
-        made = {one.head: one for one in _written_out(flow, dataflow, lines_of)} | made
-    known: dict[str, LoopTurns] = {one.head: one for one in told.loops} if told is not None else {}
-    factors = {
-        loop.header: known[head].turns / (made[head].turns * _copies(known[head], made[head]))
-        for loop, head in lines.items()
-        if head in known
+    if lines_of is None:
+        return LoopCounts(kernel, tuple(sorted(largest.items())))
+    heads = _Heads(flow, lines_of)
+    written = [*written_out(dataflow.flow, dataflow.control)]
+    placed = heads.placed(
+        [_ended_at(dataflow, loop) for loop in dataflow.flow.loops] + [one.loc for one in written]
+    )
+    loops: dict[int, list[Loop]] = defaultdict(list)
+    for loop, at in zip(dataflow.flow.loops, placed, strict=False):
+        if at is not None:
+            loops[at].append(loop)
+    if told is not None:
+        known = _aligned(told, heads.texts)
+        factors: dict[int, float] = {}
+        for at in sorted(loops.keys() & known.keys(), key=lambda one: _depth(loops[one], dataflow)):
+            factors |= _factors(loops[at], known[at], dataflow)
+            dataflow.bound(largest, within, factors)
+        return LoopCounts(kernel, tuple(sorted(largest.items())), told.loops, told.heads)
+    made = {
+        at: LoopTurns(
+            sum(runs for _, runs in _in_a_row(dataflow, own)),
+            max(map(dataflow.trips.exits, own)),
+            at,
+        )
+        for at, own in loops.items()
     }
-    dataflow.bound(largest, within, factors)
-    loops = sorted((made | known).values(), key=lambda one: one.head)
-    return LoopCounts(kernel, tuple(sorted(largest.items())), tuple(loops))
+    for one, at in zip(written, placed[len(dataflow.flow.loops) :], strict=True):
+        if at is not None and at not in made:
+            start = dataflow.flow.blocks[one.block].start
+            made[at] = LoopTurns(one.iterations * dataflow.weight(start), 1, at)
+    found = tuple(made[at] for at in sorted(made))
+    return LoopCounts(kernel, tuple(sorted(largest.items())), found, heads.texts)
 
 
-def _copies(original: LoopTurns, changed: LoopTurns) -> float:
+class _Heads:
+    """The heads of the loops in the source files of a module's code, in their order.
+
+    Attributes:
+        texts: what the heads say, without spaces.
+
+    Args:
+        flow: of the module.
+        lines_of: the source's text.
+    """
+
+    def __init__(self, flow: ModuleFlow, lines_of: LinesOf) -> None:
+        self._files, self._lines_of = flow.ptx.files, lines_of
+        self.texts: tuple[str, ...] = ()
+
+    def placed(self, locs: Sequence[Loc | None]) -> list[int | None]:
+        """The number, among all heads, of the line of each of some loops; None where not known."""
+        asked: dict[int, set[int]] = defaultdict(set)
+        for loc in locs:
+            if loc is not None:
+                asked[loc.file].add(loc.line)
+        numbers: dict[tuple[int, int], int] = {}
+        texts: list[str] = []
+        for file, own in sorted(asked.items()):
+            for line, text in enumerate(self._lines_of(self._files.get(file, "")), 1):
+                if (line in own or _LOOP.search(text)) and (head := _head(text)):
+                    numbers[file, line] = len(texts)
+                    texts.append(head)
+        self.texts = tuple(texts)
+        return [None if loc is None else numbers.get((loc.file, loc.line)) for loc in locs]
+
+
+def _aligned(told: LoopCounts, heads: Sequence[str]) -> dict[int, LoopTurns]:
+    """What is told of loops, by the numbers of their heads among those of another version."""
+    same = SequenceMatcher(None, told.heads, heads, autojunk=False).get_matching_blocks()
+    number = {one.a + n: one.b + n for one in same for n in range(one.size)}
+    return {number[one.nth]: one for one in told.loops if one.nth in number}
+
+
+def _depth(loops: Iterable[Loop], dataflow: Dataflow) -> int:
+    """How many loops are around the outermost of some."""
+    every = dataflow.flow.loops
+    return min(sum(one.members < other.members for other in every) for one in loops)
+
+
+def _body_runs(dataflow: Dataflow, loop: Loop, original: LoopTurns | None = None) -> float:
+    """How often the body of a loop of the source runs, in all, for one loop made of it.
+
+    Args:
+        dataflow: of the function.
+        loop: which.
+        original: the same loop before a rewriting, whose ways out tell how often its body stands in
+            this.
+    """
+    trips = dataflow.trips
+    copies = trips.unrolled(loop) * (_copies(original, trips.exits(loop)) if original else 1.0)
+    return dataflow.weight(loop.header) * copies
+
+
+def _factors(loops: Sequence[Loop], original: LoopTurns, dataflow: Dataflow) -> dict[int, float]:
+    """How many times as often loops run, by header, so that their body runs as in the original."""
+    fixed = free = 0.0
+    for loop, runs in _in_a_row(dataflow, loops, original):
+        if dataflow.trips.is_told(loop):
+            free += runs
+        else:
+            fixed += runs
+    factor = max(0.0, original.turns - fixed) / free if free else 1.0
+    return {loop.header: factor for loop in loops if dataflow.trips.is_told(loop)}
+
+
+def _in_a_row(
+    dataflow: Dataflow, loops: Sequence[Loop], original: LoopTurns | None = None
+) -> list[tuple[Loop, float]]:
+    """Those of some loops that one thread may come to, with how often their bodies run.
+
+    Of loops that exclude each other, as of both ways of a branch, those on the way that does most.
+    """
+    runs = {loop: _body_runs(dataflow, loop, original) for loop in loops}
+    rows: dict[Loop, list[Loop]] = {}
+    behind = {loop: _behind(dataflow, loop) for loop in loops} if len(loops) > 1 else {}
+    for loop in sorted(loops, key=lambda one: one.header):
+        start = dataflow.flow.block_of(loop.header)
+        before = [rows[one] for one in rows if start in behind[one]]
+        most = max(before, key=lambda row: sum(runs[one] for one in row), default=[])
+        rows[loop] = [*most, loop]
+    best = max(rows.values(), key=lambda row: sum(runs[one] for one in row))
+    return [(loop, runs[loop]) for loop in best]
+
+
+def _behind(dataflow: Dataflow, loop: Loop) -> frozenset[int]:
+    """Blocks that a loop leads to in the same turn of the loops around it."""
+    flow = dataflow.flow
+    back = {
+        (flow.block_of(latch), flow.block_of(one.header))
+        for one in flow.loops
+        for latch in one.latches
+    }
+
+    def onwards(block: int) -> Iterator[int]:
+        return (one for one in flow.blocks[block].successors if (block, one) not in back)
+
+    return frozenset(reached([flow.block_of(loop.header)], onwards))
+
+
+def _ended_at(dataflow: Dataflow, loop: Loop) -> Loc | None:
+    """The line that a loop's branch back is of."""
+    return dataflow.body.instructions[min(loop.latches)].loc
+
+
+def _copies(original: LoopTurns, exits: int) -> float:
     """How many times the body of a loop stands in that of a rewriting, by the ways out of both."""
-    if not original.exits or changed.exits % original.exits:
+    if not original.exits or exits % original.exits:
         return 1.0
-    return max(1.0, changed.exits / original.exits)
-
-
-def _lines(flow: ModuleFlow, dataflow: Dataflow, lines_of: LinesOf) -> dict[Loop, str]:
-    """The head in the source of each loop, by the line that its branch back is of."""
-    found: dict[Loop, str] = {}
-    for loop in dataflow.flow.loops:
-        loc = dataflow.body.instructions[min(loop.latches)].loc
-        head = _head_at(flow, loc, lines_of)
-        if head:
-            found[loop] = head
-    return found
-
-
-def _written_out(flow: ModuleFlow, dataflow: Dataflow, lines_of: LinesOf) -> Iterator[LoopTurns]:
-    """The loops that are written out, which are taken to run to their ends."""
-    for loop in written_out(dataflow.flow, dataflow.control):
-        head = _head_at(flow, loop.loc, lines_of)
-        if head:
-            yield LoopTurns(head, float(loop.iterations), 1)
-
-
-def _head_at(flow: ModuleFlow, loc: Loc | None, lines_of: LinesOf) -> str:
-    """The head of the loop whose way back is of a line; empty where the line is not known."""
-    lines = lines_of(flow.ptx.files.get(loc.file, "")) if loc is not None else ()
-    return _head(lines[loc.line - 1]) if loc is not None and 0 < loc.line <= len(lines) else ""
+    return max(1.0, exits / original.exits)
 
 
 def _head(line: str) -> str:
@@ -117,13 +225,3 @@ def _head(line: str) -> str:
         if text[at] == ")" and depth == 0:
             return text[begin.start() : at + 1]
     return text[begin.start() :]
-
-
-def _longest(dataflow: Dataflow, lines: Mapping[Loop, str]) -> list[LoopTurns]:
-    """The loop of each line that is taken to run most often."""
-    found: dict[str, LoopTurns] = {}
-    for loop, head in lines.items():
-        own = LoopTurns(head, dataflow.trips.source_count(loop), dataflow.trips.exits(loop))
-        if head not in found or found[head].turns < own.turns:
-            found[head] = own
-    return [*found.values()]

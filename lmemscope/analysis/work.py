@@ -46,6 +46,8 @@ from lmemscope.model import (
 _LANES, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
 _RELOADS = 8
 """Spills that are loaded back together before the first of them is waited for."""
+_TABLE = 16 << 10
+"""Bytes of what stays in L1 beside all else, whatever reads it."""
 _RARE = 1 / 64
 """How often a library's slow path is taken: only arguments beyond 105615 (float) need it."""
 _DIVERGED_SLOTS, _DIVERGED_WAIT = 4, 5
@@ -84,7 +86,7 @@ def works_of(
         if told is not None:
             positions = ((name.rpartition(_PARAMETER)[2], number) for name, number in told.largest)
             largest = tuple((f"{fact.name}{_PARAMETER}{at}", number) for at, number in positions)
-            told = LoopCounts(fact.name, largest, told.loops)
+            told = LoopCounts(fact.name, largest, told.loops, told.heads)
         found[fact.name] = work_of(layers, fact, told, arrays.get(fact.name, ()), lines_of)
     return found
 
@@ -170,6 +172,7 @@ class PtxWork:
             work,
             largest=self._loops.largest,
             loops=self._loops.loops,
+            heads=self._loops.heads,
             effects=self._effects,
             objects=tuple(self._objects(facts, frame)),
         )
@@ -390,6 +393,8 @@ class _Counted:
         elif dataflow.is_of_module(index):
             # A table, which stays in the cache.
             self._cached += weight * lines * (1 if uniformity == "lane-varying" else 2)
+        elif uniformity == "data-dependent" and (room := _table(dataflow, index, one)):
+            self._cached += weight * _chosen(room, lanes)
         else:
             sectors = max(1.0, width(one) * _LANES / _SECTOR)
             if uniformity == "data-dependent":
@@ -464,6 +469,13 @@ def _touched(words: int, uniformity: Uniformity, lanes: float) -> tuple[float, f
 
 def _chosen(words: int, lanes: float) -> float:
     return float(words * (1 - (1 - 1 / words) ** lanes))
+
+
+def _table(dataflow: Dataflow, index: int, one: Instruction) -> int | None:
+    """Lines of the memory that all threads read with an instruction; None if it is not small."""
+    number = dataflow.addresses(index)
+    size = number * width(one) if number is not None else math.inf
+    return max(1, math.ceil(size / _LINE)) if size <= _TABLE else None
 
 
 def _moves_with_threads(dataflow: Dataflow, register: str, index: int) -> bool:

@@ -21,7 +21,7 @@ EVERY_KERNEL = Wanted(names=False, work=True)
 def counts_of(report: UnitReport) -> tuple[LoopCounts, ...]:
     """How often the loops of a unit's kernels are taken to run, for trials to take as well."""
     return tuple(
-        LoopCounts(one.facts.name, one.work.largest, one.work.loops)
+        LoopCounts(one.facts.name, one.work.largest, one.work.loops, one.work.heads)
         for one in report.kernels
         if one.work is not None
     )

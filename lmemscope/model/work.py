@@ -26,17 +26,17 @@ STALLS: tuple[Stall, ...] = ("arithmetic", "fp64", "special", "shared", "local",
 
 
 class LoopTurns(Struct, frozen=True):
-    """The assumed trip count of a loop.
+    """How often the body of a loop of the source is assumed to run for each call of the kernel.
 
     Attributes:
-        head: of the loop in the source, without spaces.
-        turns: assumed number of iterations.
+        turns: in all, wherever the compiler has put it.
         exits: exits that its own line has.
+        nth: number of its head among those of `LoopCounts`.
     """
 
-    head: str
     turns: float
     exits: int
+    nth: int
 
 
 class LoopCounts(Struct, frozen=True):
@@ -45,12 +45,13 @@ class LoopCounts(Struct, frozen=True):
     Attributes:
         kernel: its mangled name.
         largest: as in its `Work`.
-        loops: as in its `Work`.
+        loops, heads: as in its `Work`.
     """
 
     kernel: str
     largest: tuple[tuple[str, int], ...] = ()
     loops: tuple[LoopTurns, ...] = ()
+    heads: tuple[str, ...] = ()
 
 
 class ObjectWork(Struct, frozen=True):
@@ -93,8 +94,8 @@ class Work(Struct, frozen=True):
             None if the code size is unknown.
         largest: kernel parameters, by their PTX names, with the values assumed: arrays that loops
             walk up to them hold no more.
-        loops: the kernel's own loops; for each loop head, the one with most iterations. Those of a
-            rewriting run as often.
+        loops: the kernel's own loops. Those of a rewriting run as often.
+        heads: heads of loops in the source, without spaces.
         effects: kinds of externally visible effects, with how often each occurs in the code.
         objects: local memory accesses by stack object.
         floats: machine instructions (not executions): additions, multiplications and fused ones,
@@ -116,6 +117,7 @@ class Work(Struct, frozen=True):
     looped_code: float | None = None
     largest: tuple[tuple[str, int], ...] = ()
     loops: tuple[LoopTurns, ...] = ()
+    heads: tuple[str, ...] = ()
     effects: tuple[tuple[str, int], ...] = ()
     objects: tuple[ObjectWork, ...] = ()
     floats: tuple[int, ...] = ()

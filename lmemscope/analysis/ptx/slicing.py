@@ -19,6 +19,7 @@ from lmemscope.analysis.ptx.inputs import Inputs
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.points_to import Told
+from lmemscope.analysis.ptx.reach import Reach
 from lmemscope.analysis.ptx.trips import Trips
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx import PtxFunction
@@ -171,6 +172,15 @@ class Dataflow(Definitions):
         return bool(pointees) and all(
             one.kind in ("variable", "shared") and one.name is not None for one in pointees
         )
+
+    def addresses(self, index: int) -> float | None:
+        """How many addresses an instruction may use in all threads together; None: not bounded."""
+        loops = {loop.header: loop for loop in self.flow.loops}
+
+        def count(header: int) -> float | None:
+            return self.trips.count(loops[header]) if header in loops else None
+
+        return Reach(self._graph.analyses, count).addresses(index)
 
     def _made_of(self, value: Value) -> tuple[Value, ...]:
         return self._graph.node(value).values

@@ -105,9 +105,9 @@ class Trips:
             self._weights[loop.header] = self._estimated(loop)
         return self._weights[loop.header]
 
-    def source_count(self, loop: Loop) -> float:
-        """How often the loop of the source runs that a loop was made of, by unrolling or not."""
-        return self.count(loop) * self._unrolled(loop)
+    def is_told(self, loop: Loop) -> bool:
+        """Whether a factor applies to a loop: neither counting nor what was left over gives it."""
+        return self.exact_count(loop) is None and not self._is_remainder(loop)
 
     def exits(self, loop: Loop) -> int:
         """Ways out of a loop that the line has which its way back is of: a copy of its body each,
@@ -116,7 +116,7 @@ class Trips:
         ends = [self._code.flow.blocks[one].end - 1 for one in self._control.leaving(loop)]
         own = instructions[min(loop.latches)].loc
         found = sum(own is not None and instructions[end].loc == own for end in ends)
-        return max(1, found // self._unrolled(loop)) if found else 0
+        return max(1, found // self.unrolled(loop)) if found else 0
 
     def written_out(self, loop: Loop) -> int | None:
         """Instructions that a loop is when each iteration stands for itself, at most.
@@ -184,7 +184,7 @@ class Trips:
         if limit is not None:
             # From anywhere to anywhere of it within another loop: half of it on average, of which
             # the remainder of an unrolled one takes its part.
-            mean = (limit - 1) / 2 + 1 / self._unrolled(loop)
+            mean = (limit - 1) / 2 + 1 / self.unrolled(loop)
             found = min(found, mean if self._is_nested(loop) else limit)
         if factor is None or self._is_remainder(loop):
             return _at_least(found)
@@ -226,7 +226,7 @@ class Trips:
                 return [counter.turns(start, self._number(bound, known), UNKNOWN)]
         return []
 
-    def _unrolled(self, loop: Loop) -> int:
+    def unrolled(self, loop: Loop) -> int:
         """How many iterations of the source one of a loop is."""
         own = Iteration(loop.header)
         for test in self._tests(loop):

@@ -25,10 +25,12 @@ class WrittenOut(NamedTuple):
     Attributes:
         loc: where its tests are in the source.
         iterations: copies of its body.
+        block: that its first test is in.
     """
 
     loc: Loc
     iterations: int
+    block: int
 
 
 def written_out(flow: ControlFlow, control: Control) -> Iterator[WrittenOut]:
@@ -54,7 +56,7 @@ def written_out(flow: ControlFlow, control: Control) -> Iterator[WrittenOut]:
             kinds = Counter(made.get((one.predicate or "").lstrip("!")) for one in branches)
             loc = branches[0].loc
             assert loc is not None
-            yield WrittenOut(loc, max(kinds.values()))
+            yield WrittenOut(loc, max(kinds.values()), blocks[0])
 
 
 def _stand_behind_each_other(blocks: list[int], control: Control) -> bool:

@@ -162,13 +162,14 @@ def test_a_loop_that_is_written_out_is_told_to_the_rewriting_that_has_it(copies:
     source = ["", "", "", "", "", "", "for (; kept[j] > a; --j)", "", ""]
     found = work_of(given, attributed(given), lines_of=lambda file: source)
     assert found is not None
-    assert found.loops == (LoopTurns("for(;kept[j]>a;--j)", float(copies), 1),)
+    assert found.loops == (LoopTurns(float(copies), 1, 0),)
+    assert found.heads == ("for(;kept[j]>a;--j)",)
     loop = (
         f"ld.param.u64 %d, [k_param_0];\n$L1:\n{FMA}\nld.global.f32 %f, [%d];\n"
         ".loc 1 7 0\nsetp.gt.f32 %p, %f, 0f00000000;\n@%p bra $L1;\nret;"
     )
     rewritten = layers(program(loop))
-    told = LoopCounts("k", (), found.loops)
+    told = LoopCounts("k", (), found.loops, found.heads)
     changed = work_of(rewritten, attributed(rewritten), told, lines_of=lambda file: source)
     assert changed is not None
     assert changed.pipes[PIPES.index("fp32")] == copies

@@ -130,20 +130,54 @@ def lined(body: str, line: int) -> str:
 
 def test_a_loop_of_a_rewriting_runs_as_often_as_that_of_the_line_in_the_original() -> None:
     """By the text of the line: a rewriting moves lines, and takes away the array that tells."""
-    source = ["", "for (int i = 0; i < *d; ++i) {", "  for (int  i = 0; i<*d; ++i) f(i);"]
+    head = "for (int i = 0; i < *d; ++i) {"
     loaded = "ld.param.u64 %d, [k_param_0];\nld.u32 %m, [%d];\nmov.u32 %i, 0;"
     original = walk(bound="%m").replace("mov.u32 %i, 0;", loaded)
     given = layers(program(lined(original, 2)), frame=80)
-    own = work_of(given, attributed(given), None, (), lambda file: source)
+    own = work_of(given, attributed(given), None, (), lambda file: ["", head])
     assert own is not None
-    assert own.loops == (LoopTurns("for(inti=0;i<*d;++i)", 6.0, 1),)
+    assert own.loops == (LoopTurns(6.0, 1, 0),)
+    assert own.heads == ("for(inti=0;i<*d;++i)",)
+    told = LoopCounts("k", own.largest, own.loops, own.heads)
     without = walk(bound="%m", access="").replace("mov.u32 %i, 0;", loaded)
-    for line, expected in ((3, 6), (1, UNKNOWN)):
+    moved = ["for (;;) {", "", "  for (int  i = 0; i<*d; ++i) f(i);"]
+    for source, line, expected in ((moved, 3, 6), (moved, 1, UNKNOWN), ([head, head], 2, UNKNOWN)):
         changed = layers(program(lined(without, line)), frame=80)
-        told = LoopCounts("k", own.largest, own.loops)
-        found = work_of(changed, attributed(changed), told, (), lambda file: source)
+        found = work_of(changed, attributed(changed), told, (), lambda file, own=source: own)  # type: ignore[misc]
         assert found is not None
         assert found.pipes[PIPES.index("fp32")] == expected
+
+
+def looped(label: str, line: int, body: str) -> str:
+    """A loop whose iterations nothing tells, with its end on a line."""
+    ends = f"ld.u32 %m, [%d];\nsetp.ne.s32 %p, %m, 0;\n.loc 1 {line} 5\n@%p bra {label};\n"
+    return f"{label}:\n{body}\n{ends}"
+
+
+def test_what_a_body_does_in_all_is_the_same_whatever_is_around_it() -> None:
+    """Two loops in a row, as of a loop that is written out, are one in another in the rewriting."""
+    start, fma = "ld.param.u64 %d, [k_param_0];\n", "fma.rn.f32 %f, %f, %f, %f;"
+    source = ["for (gap = 9; gap; gap /= 3)", "  while (next())", ""]
+    row = looped("$L1", 2, fma) + looped("$L2", 2, fma)
+    given = layers(program(f"{start}{row}ret;"))
+    own = work_of(given, attributed(given), None, (), lambda file: source)
+    assert own is not None
+    assert own.loops == (LoopTurns(2 * UNKNOWN, 1, 1),)
+    nested = layers(program(f"{start}{looped('$L1', 1, looped('$L2', 2, fma))}ret;"))
+    told = LoopCounts("k", own.largest, own.loops, own.heads)
+    found = work_of(nested, attributed(nested), told, (), lambda file: source)
+    assert found is not None
+    assert found.pipes[PIPES.index("fp32")] == 2 * UNKNOWN
+
+
+def test_of_loops_that_exclude_each_other_one_counts() -> None:
+    start, fma = "ld.param.u64 %d, [k_param_0];\n", "fma.rn.f32 %f, %f, %f, %f;"
+    chosen = "ld.u32 %n, [%d];\nsetp.ne.s32 %q, %n, 0;\n@%q bra $L5;\n"
+    ways = f"{chosen}{looped('$L1', 1, fma)}bra $L9;\n$L5:\n{looped('$L2', 1, fma)}$L9:\nret;"
+    given = layers(program(start + ways))
+    own = work_of(given, attributed(given), None, (), lambda file: ["while (next())"])
+    assert own is not None
+    assert own.loops == (LoopTurns(UNKNOWN, 1, 0),)
 
 
 def test_a_rewriting_whose_loop_is_unrolled_with_its_ways_out_runs_it_less_often() -> None:
@@ -158,7 +192,7 @@ def test_a_rewriting_whose_loop_is_unrolled_with_its_ways_out_runs_it_less_often
         given = layers(program(f"{start}{(body + asked) * copies}{body}{back}"))
         own = work_of(given, attributed(given), told, (), lambda file: source)
         assert own is not None
-        told = told or LoopCounts("k", own.largest, own.loops)
+        told = told or LoopCounts("k", own.largest, own.loops, own.heads)
         found.append(own.pipes[PIPES.index("fp32")])
     assert found == [UNKNOWN, UNKNOWN]
 

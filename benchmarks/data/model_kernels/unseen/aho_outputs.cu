@@ -1,0 +1,81 @@
+// Copies of matches to memory through a buffer that is emptied when full.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+__global__ void aho_outputs(const int *next, const unsigned char *text, int *out, int n, int length) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    int buffer[24], m = 0, state = 0, written = 0;
+    for (int i = 0; i < length; ++i) {
+        state = next[state * 4 + (text[i * n + t] & 3)];
+        if ((state & 7) == 5) {
+            buffer[m++] = state;
+            if (m == 24) {
+                for (int k = 0; k < 24; ++k) written += buffer[k] ^ buffer[(k * 5 + state) % 24];
+                m = 0;
+            }
+        }
+    }
+    for (int k = 0; k < m; ++k) written = written * 3 + buffer[k];
+    out[t] = written;
+}
+
+// Inputs, the hash of the result and the time: alike in every program of this folder.
+static unsigned seed = 2463534242u;
+
+static double random_unit() {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) / 16777216.0;
+}
+
+template <class T> static T *on_device(const std::vector<T> &host) {
+    T *device;
+    cudaMalloc(&device, host.size() * sizeof(T));
+    cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return device;
+}
+
+template <class T> static T *uniform(size_t n, T low, T high) {
+    std::vector<T> host(n);
+    for (T &value : host) value = T(low + (high - low) * random_unit());
+    return on_device(host);
+}
+
+template <class T> static T *zeros(size_t n) { return on_device(std::vector<T>(n)); }
+
+template <class T, class Launch> static int report(Launch launch, const T *result, size_t n) {
+    std::vector<T> host(n);
+    launch();
+    cudaMemcpy(host.data(), result, n * sizeof(T), cudaMemcpyDeviceToHost);
+    unsigned long long hash = 1469598103934665603ull;
+    for (const unsigned char *at = (const unsigned char *)host.data(), *past = at + n * sizeof(T); at < past; ++at)
+        hash = (hash ^ *at) * 1099511628211ull;
+    cudaEvent_t begin, end;
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    auto time = [&](int often) {
+        cudaEventRecord(begin);
+        for (int i = 0; i < often; ++i) launch();
+        cudaEventRecord(end);
+        cudaEventSynchronize(end);
+        float ms = 0;
+        cudaEventElapsedTime(&ms, begin, end);
+        return ms / often;
+    };
+    time(1);
+    const int often = 1 + int(std::min(200.f, 2 / time(1)));
+    float ms[5];
+    for (float &one : ms) one = time(often);
+    std::sort(ms, ms + 5);
+    seed = 2463534242u;
+    printf("%016llx %.6f %s\n", hash, ms[2], cudaGetErrorString(cudaGetLastError()));
+    return 0;
+}
+
+int main() {
+    const int n = 1024 * 128;
+    int *x = uniform<int>(4 * 512, 0, 512);
+    unsigned char *s = uniform<unsigned char>(128 * n, 0, 4);
+    int *out = zeros<int>(n);
+    return report([&] { aho_outputs<<<1024, 128>>>(x, s, out, n, 128); }, out, n);
+}

@@ -1,0 +1,77 @@
+// Correlations at several lags, of samples that each thread has loaded.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+__global__ void correlation_lags(const float *x, const int *lags, float *out, int n, int count) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    float s[32];
+    for (int i = 0; i < 32; ++i) s[i] = x[i * n + t];
+    for (int k = 0; k < count; ++k) {
+        int lag = lags[k];
+        float sum = 0.f;
+        for (int i = 0; i + lag < 32; ++i) sum += s[i] * s[i + lag];
+        out[k * n + t] = sum / (32 - lag);
+    }
+}
+
+// Inputs, the hash of the result and the time: alike in every program of this folder.
+static unsigned seed = 2463534242u;
+
+static double random_unit() {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) / 16777216.0;
+}
+
+template <class T> static T *on_device(const std::vector<T> &host) {
+    T *device;
+    cudaMalloc(&device, host.size() * sizeof(T));
+    cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return device;
+}
+
+template <class T> static T *uniform(size_t n, T low, T high) {
+    std::vector<T> host(n);
+    for (T &value : host) value = T(low + (high - low) * random_unit());
+    return on_device(host);
+}
+
+template <class T> static T *zeros(size_t n) { return on_device(std::vector<T>(n)); }
+
+template <class T, class Launch> static int report(Launch launch, const T *result, size_t n) {
+    std::vector<T> host(n);
+    launch();
+    cudaMemcpy(host.data(), result, n * sizeof(T), cudaMemcpyDeviceToHost);
+    unsigned long long hash = 1469598103934665603ull;
+    for (const unsigned char *at = (const unsigned char *)host.data(), *past = at + n * sizeof(T); at < past; ++at)
+        hash = (hash ^ *at) * 1099511628211ull;
+    cudaEvent_t begin, end;
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    auto time = [&](int often) {
+        cudaEventRecord(begin);
+        for (int i = 0; i < often; ++i) launch();
+        cudaEventRecord(end);
+        cudaEventSynchronize(end);
+        float ms = 0;
+        cudaEventElapsedTime(&ms, begin, end);
+        return ms / often;
+    };
+    time(1);
+    const int often = 1 + int(std::min(200.f, 2 / time(1)));
+    float ms[5];
+    for (float &one : ms) one = time(often);
+    std::sort(ms, ms + 5);
+    seed = 2463534242u;
+    printf("%016llx %.6f %s\n", hash, ms[2], cudaGetErrorString(cudaGetLastError()));
+    return 0;
+}
+
+int main() {
+    const int n = 1024 * 128;
+    float *s = uniform<float>(32 * n, -1, 1);
+    std::vector<int> l{1, 2, 3, 5, 8, 13};
+    int *lags = on_device(l);
+    float *out = zeros<float>(6 * n);
+    return report([&] { correlation_lags<<<1024, 128>>>(s, lags, out, n, 6); }, out, 6 * n);
+}

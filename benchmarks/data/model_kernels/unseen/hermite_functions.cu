@@ -1,0 +1,76 @@
+// Values of Hermite functions up to an order that each thread has, by recursion in an array.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+__global__ void hermite_functions(const double *x, const int *order, double *sum, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    double h[24], at = x[t];
+    int m = order[t];
+    h[0] = .7511255444649425 * exp(-.5 * at * at);
+    h[1] = sqrt(2.) * at * h[0];
+    for (int k = 2; k <= m; ++k) h[k] = sqrt(2. / k) * at * h[k - 1] - sqrt((k - 1.) / k) * h[k - 2];
+    double found = 0;
+    for (int k = 0; k <= m; ++k) found += h[k] * h[m - k];
+    sum[t] = found;
+}
+
+// Inputs, the hash of the result and the time: alike in every program of this folder.
+static unsigned seed = 2463534242u;
+
+static double random_unit() {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) / 16777216.0;
+}
+
+template <class T> static T *on_device(const std::vector<T> &host) {
+    T *device;
+    cudaMalloc(&device, host.size() * sizeof(T));
+    cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return device;
+}
+
+template <class T> static T *uniform(size_t n, T low, T high) {
+    std::vector<T> host(n);
+    for (T &value : host) value = T(low + (high - low) * random_unit());
+    return on_device(host);
+}
+
+template <class T> static T *zeros(size_t n) { return on_device(std::vector<T>(n)); }
+
+template <class T, class Launch> static int report(Launch launch, const T *result, size_t n) {
+    std::vector<T> host(n);
+    launch();
+    cudaMemcpy(host.data(), result, n * sizeof(T), cudaMemcpyDeviceToHost);
+    unsigned long long hash = 1469598103934665603ull;
+    for (const unsigned char *at = (const unsigned char *)host.data(), *past = at + n * sizeof(T); at < past; ++at)
+        hash = (hash ^ *at) * 1099511628211ull;
+    cudaEvent_t begin, end;
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    auto time = [&](int often) {
+        cudaEventRecord(begin);
+        for (int i = 0; i < often; ++i) launch();
+        cudaEventRecord(end);
+        cudaEventSynchronize(end);
+        float ms = 0;
+        cudaEventElapsedTime(&ms, begin, end);
+        return ms / often;
+    };
+    time(1);
+    const int often = 1 + int(std::min(200.f, 2 / time(1)));
+    float ms[5];
+    for (float &one : ms) one = time(often);
+    std::sort(ms, ms + 5);
+    seed = 2463534242u;
+    printf("%016llx %.6f %s\n", hash, ms[2], cudaGetErrorString(cudaGetLastError()));
+    return 0;
+}
+
+int main() {
+    const int n = 2048 * 128;
+    double *x = uniform<double>(n, -2, 2);
+    int *o = uniform<int>(n, 2, 23);
+    double *out = zeros<double>(n);
+    return report([&] { hermite_functions<<<2048, 128>>>(x, o, out, n); }, out, n);
+}

@@ -1,0 +1,79 @@
+// Modular powers with a table of sixteen powers of the base.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+__global__ void window_exponent(const unsigned *base, const unsigned *exponent, unsigned *out, int n, unsigned modulus) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned power[32];
+    power[0] = 1;
+    unsigned long long g = base[t] % modulus;
+    for (int i = 1; i < 32; ++i) power[i] = power[i - 1] * g % modulus;
+    unsigned long long r = 1;
+    unsigned e = exponent[t];
+    for (int k = 30; k >= 0; k -= 5) {
+        for (int s = 0; s < 5; ++s) r = r * r % modulus;
+        r = r * power[e >> k & 31] % modulus;
+    }
+    out[t] = r;
+}
+
+// Inputs, the hash of the result and the time: alike in every program of this folder.
+static unsigned seed = 2463534242u;
+
+static double random_unit() {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) / 16777216.0;
+}
+
+template <class T> static T *on_device(const std::vector<T> &host) {
+    T *device;
+    cudaMalloc(&device, host.size() * sizeof(T));
+    cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return device;
+}
+
+template <class T> static T *uniform(size_t n, T low, T high) {
+    std::vector<T> host(n);
+    for (T &value : host) value = T(low + (high - low) * random_unit());
+    return on_device(host);
+}
+
+template <class T> static T *zeros(size_t n) { return on_device(std::vector<T>(n)); }
+
+template <class T, class Launch> static int report(Launch launch, const T *result, size_t n) {
+    std::vector<T> host(n);
+    launch();
+    cudaMemcpy(host.data(), result, n * sizeof(T), cudaMemcpyDeviceToHost);
+    unsigned long long hash = 1469598103934665603ull;
+    for (const unsigned char *at = (const unsigned char *)host.data(), *past = at + n * sizeof(T); at < past; ++at)
+        hash = (hash ^ *at) * 1099511628211ull;
+    cudaEvent_t begin, end;
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    auto time = [&](int often) {
+        cudaEventRecord(begin);
+        for (int i = 0; i < often; ++i) launch();
+        cudaEventRecord(end);
+        cudaEventSynchronize(end);
+        float ms = 0;
+        cudaEventElapsedTime(&ms, begin, end);
+        return ms / often;
+    };
+    time(1);
+    const int often = 1 + int(std::min(200.f, 2 / time(1)));
+    float ms[5];
+    for (float &one : ms) one = time(often);
+    std::sort(ms, ms + 5);
+    seed = 2463534242u;
+    printf("%016llx %.6f %s\n", hash, ms[2], cudaGetErrorString(cudaGetLastError()));
+    return 0;
+}
+
+int main() {
+    const int n = 1024 * 128;
+    unsigned *b = uniform<unsigned>(n, 1, 4e9);
+    unsigned *e = uniform<unsigned>(n, 1, 4e9);
+    unsigned *out = zeros<unsigned>(n);
+    return report([&] { window_exponent<<<1024, 128>>>(b, e, out, n, 1000000007u); }, out, n);
+}

@@ -1,0 +1,75 @@
+// Hashes of boards with a table of sixty-four-bit numbers made in the kernel.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+__global__ void zobrist_boards(const unsigned char *pieces, unsigned long long *out, int n, int squares) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned long long key[12], r = 88172645463325252ull;
+    for (int i = 0; i < 12; ++i) { r ^= r << 13; r ^= r >> 7; r ^= r << 17; key[i] = r; }
+    unsigned long long hash = 0;
+    for (int s = 0; s < squares; ++s) {
+        unsigned long long one = key[pieces[s * n + t]];
+        hash ^= one << s | one >> (64 - s & 63);
+    }
+    out[t] = hash;
+}
+
+// Inputs, the hash of the result and the time: alike in every program of this folder.
+static unsigned seed = 2463534242u;
+
+static double random_unit() {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) / 16777216.0;
+}
+
+template <class T> static T *on_device(const std::vector<T> &host) {
+    T *device;
+    cudaMalloc(&device, host.size() * sizeof(T));
+    cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return device;
+}
+
+template <class T> static T *uniform(size_t n, T low, T high) {
+    std::vector<T> host(n);
+    for (T &value : host) value = T(low + (high - low) * random_unit());
+    return on_device(host);
+}
+
+template <class T> static T *zeros(size_t n) { return on_device(std::vector<T>(n)); }
+
+template <class T, class Launch> static int report(Launch launch, const T *result, size_t n) {
+    std::vector<T> host(n);
+    launch();
+    cudaMemcpy(host.data(), result, n * sizeof(T), cudaMemcpyDeviceToHost);
+    unsigned long long hash = 1469598103934665603ull;
+    for (const unsigned char *at = (const unsigned char *)host.data(), *past = at + n * sizeof(T); at < past; ++at)
+        hash = (hash ^ *at) * 1099511628211ull;
+    cudaEvent_t begin, end;
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    auto time = [&](int often) {
+        cudaEventRecord(begin);
+        for (int i = 0; i < often; ++i) launch();
+        cudaEventRecord(end);
+        cudaEventSynchronize(end);
+        float ms = 0;
+        cudaEventElapsedTime(&ms, begin, end);
+        return ms / often;
+    };
+    time(1);
+    const int often = 1 + int(std::min(200.f, 2 / time(1)));
+    float ms[5];
+    for (float &one : ms) one = time(often);
+    std::sort(ms, ms + 5);
+    seed = 2463534242u;
+    printf("%016llx %.6f %s\n", hash, ms[2], cudaGetErrorString(cudaGetLastError()));
+    return 0;
+}
+
+int main() {
+    const int n = 2048 * 128;
+    unsigned char *p = uniform<unsigned char>(64 * n, 0, 12);
+    unsigned long long *out = zeros<unsigned long long>(n);
+    return report([&] { zobrist_boards<<<2048, 128>>>(p, out, n, 64); }, out, n);
+}
