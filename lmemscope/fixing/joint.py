@@ -43,7 +43,7 @@ def joint(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Rewriting]]:
         wanted = [one for one in written if one is not None]
         safe = [one for one in wanted if one.rewriting.applicability == "safe"]
         known = {one.rewriting.edits for own in group.values() for one in own}
-        for some in (wanted, safe, *_in_versions(group.values())):
+        for some in (wanted, safe, _in_versions(group.values())):
             taken = _compatible(some)
             made = together([one.rewriting for one in taken]) if len(taken) > 1 else None
             if made is not None and made.edits not in known:
@@ -66,22 +66,24 @@ def _is_enough(attempt: Attempt) -> bool:
     )
 
 
-def _in_versions(group: Iterable[Sequence[Attempt]]) -> Iterator[list[Attempt]]:
-    """Versions of a kernel for several objects, with the others' loops unrolled, by their variants.
+def _in_versions(group: Iterable[Sequence[Attempt]]) -> list[Attempt]:
+    """Versions of a kernel for several objects, with the others' loops unrolled; empty: none.
 
     Those of different numbers are different kernels, which do not go together.
     """
-    every = [*group]
-    versions = [[one for one in own if one.rewriting.rewrite == _VERSIONS] for own in every]
-    for variant in range(max(map(len, versions), default=0)):
-        found: list[Attempt] = []
-        for own, made in zip(every, versions, strict=True):
-            unrolled = (one for one in own if one.rewriting.rewrite == "unroll")
-            of_it = made[min(variant, len(made) - 1)] if made else next(unrolled, None)
-            if of_it is not None:
-                found.append(of_it)
-        if len({one.rewriting.version for one in found if one.rewriting.version}) == 1:
-            yield sorted(found, key=lambda one: one.rewriting.rewrite != _VERSIONS)
+    found = [
+        one
+        for own in group
+        for one in [next(_of(own, _VERSIONS), None) or next(_of(own, "unroll"), None)]
+        if one is not None
+    ]
+    versions = {one.rewriting.version for one in found if one.rewriting.version}
+    found.sort(key=lambda one: one.rewriting.rewrite != _VERSIONS)
+    return found if len(versions) == 1 else []
+
+
+def _of(attempts: Iterable[Attempt], rewrite: str) -> Iterator[Attempt]:
+    return (one for one in attempts if one.rewriting.rewrite == rewrite)
 
 
 def _compatible(attempts: Sequence[Attempt]) -> list[Attempt]:

@@ -2,8 +2,7 @@
 
 A kernel whose loops over an array run to a parameter, `for (int i = 0; i < n; ++i)` over 8
 elements, becomes a template of that number, with a `switch` over 0 to 8. In each instance trip
-counts are constant and the loops unrolled, those in inlined functions included. A second variant
-keeps outer loops rolled (`#pragma unroll 1`).
+counts are constant and the loops unrolled, those in inlined functions included.
 
 Unsafe: with any other number the kernel traps. Declined for templates, if a launch in sight gives
 another, if the loop tests its counter before it uses the array, if the body has static variables,
@@ -17,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting, count
+from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.given_numbers import check_given
@@ -26,8 +25,6 @@ from lmemscope.rewrites.loops import (
     check_hidden,
     constant_at,
     indexing_loops,
-    is_constant,
-    once_at_a_time,
     unroll_edit,
 )
 from lmemscope.rewrites.settled import is_settled
@@ -103,36 +100,17 @@ def propose(target: Target) -> Iterator[Rewriting]:
     check_given(target.syntax.text(number.name), most, target, least=0)
     kernel = _kernel(target, declared.function)
     made = _versions(target, kernel, number, most)
-    pragmas = _once(unroll_edit(target, one) for one in loops)
-    outer = [
-        one
-        for use in target.syntax.uses(declared.name, declared.scope)
-        for one in around(use, "for_statement")
-        if one not in loops and is_constant(one, target)
-    ]
-    kept = _once(once_at_a_time(target, one) for one in dict.fromkeys(outer))
+    unrolled = (unroll_edit(target, one) for one in loops)
+    pragmas = dict.fromkeys(one for one in unrolled if one is not None)
     name = target.syntax.text(number.name).decode()
-    caveat = f"`{name}` is from 0 to {most} (else the kernel stops with an error)"
-    summary = f"compile a version of `{kernel.name.decode()}` for each `{name}` from 0 to {most}"
-    version = kernel.name.decode(), name, most
-    for edits, around_it in ((pragmas, ""), (pragmas + kept, _as_they_are(len(kept)))):
-        if edits is pragmas or kept:
-            yield Rewriting(
-                "dispatch",
-                "unsafe",
-                tuple(sorted((*made, *edits))),
-                summary + around_it,
-                caveat,
-                version=version,
-            )
-
-
-def _as_they_are(number: int) -> str:
-    return f", with {count(number, 'loop')} around them not unrolled"
-
-
-def _once(edits: Iterable[Edit | None]) -> list[Edit]:
-    return list(dict.fromkeys(one for one in edits if one is not None))
+    yield Rewriting(
+        "dispatch",
+        "unsafe",
+        tuple(sorted((*made, *pragmas))),
+        f"compile a version of `{kernel.name.decode()}` for each `{name}` from 0 to {most}",
+        f"`{name}` is from 0 to {most} (else the kernel stops with an error)",
+        version=(kernel.name.decode(), name, most),
+    )
 
 
 def _largest(target: Target, function: Node, loops: Iterable[Node]) -> tuple[Number, int] | None:

@@ -75,11 +75,6 @@ def partly_unrolled(target: Target, loop: Node, times: int) -> Edit | None:
     return before(target, loop, b"#pragma unroll %d" % times)
 
 
-def once_at_a_time(target: Target, loop: Node) -> Edit | None:
-    """The edit that keeps a loop from being unrolled; None where something is said already."""
-    return partly_unrolled(target, loop, 1)
-
-
 def kept_rolled(target: Target, loop: Node) -> Edit | None:
     """The edit that keeps a loop from being unrolled, whatever a pragma says; None of no change."""
     said = _said(loop, target)

@@ -1,8 +1,7 @@
 """One table for all threads
 
-A constant table becomes `static const`: one copy, written by no thread. `static __constant__ const`
-if all lanes of a warp read one element, `static __device__ const` (device memory behind L1) if they
-read different ones.
+A constant table becomes `static const`: one copy in device memory behind L1, written by no thread.
+`static __constant__ const` is also tried if all lanes of a warp read one element.
 
 Safe: a table that changes does not compile. Declined if its initialiser is not constant by the
 declarations in sight, or if something could remove the const (a C-style cast, inline assembly) or
@@ -64,26 +63,19 @@ def propose(target: Target) -> Iterator[Rewriting]:
         raise DeclinedError(f"its initializer has {what}, which is not constant")
     align = aligned(target, declared)
     kinds = [b"static "]
-    if not is_for_host(target, declared):
-        uniform = all(
-            hit.finding.index is not None and hit.finding.index.least_uniform == "uniform"
-            for hit in target.hits
-        )
-        # Lanes that differ read the constant cache one after the other.
-        kinds.insert(0, b"static __constant__ " if uniform else b"static __device__ ")
+    uniform = (
+        hit.finding.index is not None and hit.finding.index.least_uniform == "uniform"
+        for hit in target.hits
+    )
+    # Lanes that differ read the constant cache one after the other.
+    if not is_for_host(target, declared) and all(uniform):
+        kinds.insert(0, b"static __constant__ ")
     for kind in kinds:
         yield Rewriting(
             "static-table",
             "safe",
             (*declared_with(kind + align + const[0], declared, target), *const[1]),
             f"make `{target.name}` one table for all threads ({kind.decode()}const)",
-        )
-    if const[0] == b"const ":
-        yield Rewriting(
-            "static-table",
-            "safe",
-            declared_with(b"static " + align + b"constexpr ", declared, target),
-            f"make `{target.name}` one table for all threads (static constexpr)",
         )
 
 

@@ -78,8 +78,8 @@ def test_an_alignment_is_that_of_all_that_stay() -> None:
 def test_tables_of_one_declaration_are_static_each() -> None:
     text = kernel("float a[2] = {1.f, 2.f}, b[2] = {3.f}, t = 1.f;", "out[0] = a[n] * b[n] * t;")
     assert composed(text, "static-table", ["float[2]"] * 2, "const-table") == kernel(
-        "static __device__ const float a[2] = {1.f, 2.f};",
-        "static __device__ const float b[2] = {3.f};",
+        "static const float a[2] = {1.f, 2.f};",
+        "static const float b[2] = {3.f};",
         "float t = 1.f;",
         "out[0] = a[n] * b[n] * t;",
     )
@@ -89,7 +89,7 @@ def test_a_const_in_another_initializer_makes_no_table_const() -> None:
     text = kernel("float x = (const float)n, a[2] = {1.f, 2.f};", "out[0] = a[n] * x;")
     made = composed(text, "static-table", ["float[2]"], "const-table")
     assert made is not None
-    assert "static __device__ const float a[2]" in made
+    assert "static const float a[2]" in made
 
 
 def test_pointers_of_two_arrays_are_declared_by_their_own() -> None:

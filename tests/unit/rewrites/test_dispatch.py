@@ -160,14 +160,6 @@ def test_no_template_is_put_where_none_can_be() -> None:
     assert most(f'extern "C" {{\n{text}}}\n') is None
 
 
-def test_loops_around_are_kept_in_a_second_proposal() -> None:
-    body = "for (int k = 0; k < 40; ++k) { " + FILL + " out[k] = a[p[0] & 3]; }"
-    first, second = proposed(kernel("int a[8];", body))
-    assert b"#pragma unroll 1" not in b"".join(one.text for one in first.edits)
-    assert b"#pragma unroll 1" in b"".join(one.text for one in second.edits)
-    assert len(proposed(kernel("int a[8];", "#pragma unroll 4", body))) == 1
-
-
 SUM = "float sum = 0; for (int i = 0; i < n; ++i) sum = sum * 3 + a[i]; out[1] = sum;"
 DOWN = """\
 __device__ void down(const int *c, int m, float &v) {

@@ -15,7 +15,7 @@ from tests.support.rewriting import kernel, target
     [
         ("shared-memory", "keep `a` in a column of shared memory for each of 64 threads",
          "dynamic-index", ("float a[8];", "a[p[n] & 7] = n;", "out[0] = a[n & 7];")),
-        ("static-table", "make `a` one table for all threads (static __device__ const)",
+        ("static-table", "make `a` one table for all threads (static const)",
          "const-table", ("float a[4] = {1, 2, 3, 4};", "out[0] = a[p[n] & 3];")),
         ("drop-volatile", "declare `a` without `volatile`",
          "volatile", ("volatile int a = 1;", "out[0] = a;")),
