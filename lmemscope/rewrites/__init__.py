@@ -33,7 +33,7 @@ from lmemscope.rewrites import (
     static_table,
     unroll,
 )
-from lmemscope.rewrites.arrays import is_for_device
+from lmemscope.rewrites.arrays import host_word, is_for_device, words_of
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
 from lmemscope.rewrites.cooperative import Program
 from lmemscope.rewrites.readable import unread
@@ -70,15 +70,29 @@ _FOR_ANY_COMPILER = frozenset(
     {"unroll", "keep-rolled", "bounded-loop", "const-indices", "drop-volatile"}
 )
 """Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
+_FOR_BOTH = _FOR_ANY_COMPILER | {"select", "packed", "narrow", "sort", "shift", "static-table"}
+"""Rewrites that a host's compiler takes where a macro tells both what is the device's."""
+_C_FILE = (".h", ".inc", ".inl")
+_ONLY_CPP = frozenset((b"template", b"class", b"namespace", b"constexpr", b"std", b"static_cast"))
+"""Words by which a header is none of C's, which has no classes."""
 _HOST = "host code may include its header, too"
 
 
-def _is_for_the_host_too(target: Target) -> bool:
-    """Whether a header's function may be compiled without CUDA: it does not say where it runs."""
+def _taken(target: Target) -> frozenset[str] | None:
+    """Rewrites whose result a host's compiler takes, too; None where it does not read the function.
+
+    It may read that of a header which does not say itself that it is the device's.
+    """
     if target.path.endswith((".cu", ".py")) or target.place is None:
-        return False
+        return None
+    syntax = target.syntax
     line = target.declared_at.line if target.declared_at is not None else target.place.line
-    return not all(is_for_device(one, target.syntax) for one in target.syntax.functions_at(line))
+    shared = [one for one in syntax.functions_at(line) if not is_for_device(one, syntax)]
+    if not shared:
+        return None
+    is_cpp = not target.path.endswith(_C_FILE) or not _ONLY_CPP.isdisjoint(words_of([syntax.code]))
+    has_words = all(host_word(one, syntax, target.meanings) is not None for one in shared)
+    return _FOR_BOTH if is_cpp and has_words else _FOR_ANY_COMPILER
 
 
 def proposals(
@@ -98,14 +112,14 @@ def proposals(
         return (), (Declined(unreadable),)
     found: list[Rewriting] = []
     reasons: dict[Declined, list[str]] = {}
-    is_shared = _is_for_the_host_too(target)
+    taken = _taken(target)
     program = Program(target)
     for rewrite in of_cause(target.cause):
         if rewrite.instead_of in {one.rewrite for one in found}:
             why = Declined(f"`{rewrite.instead_of}` is tried instead")
             reasons.setdefault(why, []).append(rewrite.name)
             continue
-        made, declined = _proposed(rewrite, target, most, is_shared=is_shared)
+        made, declined = _proposed(rewrite, target, most, taken)
         found += (program.promised(one) for one in made)
         for reason in declined:
             reasons.setdefault(reason, []).append(rewrite.name)
@@ -156,23 +170,27 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
     if unread(target) is not None:
         return ()
     others = (rewrite for rewrite in of_cause(target.cause) if rewrite.instead_of in failed)
-    program = Program(target)
-    made = (one for rewrite in others for one in _proposed(rewrite, target)[0])
+    program, taken = Program(target), _taken(target)
+    made = (one for rewrite in others for one in _proposed(rewrite, target, taken=taken)[0])
     return tuple(program.promised(one) for one in made)
 
 
 def _proposed(
-    rewrite: Rewrite, target: Target, most: int | None = None, *, is_shared: bool = False
+    rewrite: Rewrite,
+    target: Target,
+    most: int | None = None,
+    taken: Collection[str] | None = None,
 ) -> tuple[list[Rewriting], list[Declined]]:
     """What a rewrite of a target's cause proposes for it, or why it declines it.
 
     Args:
         rewrite, target: what is asked of what.
         most: how many variants are wanted; None means all.
-        is_shared: whether a host's compiler may read what is rewritten, too.
+        taken: names of those whose result a host's compiler takes that reads it, too; None: none
+            does.
     """
     found: list[Rewriting] = []
-    if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
+    if taken is not None and rewrite.name not in taken:
         return found, [Declined(_HOST)]
     try:
         for one in islice(rewrite.propose(target), most):

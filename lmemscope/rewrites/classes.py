@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
-from lmemscope.rewrites.arrays import LocalArray, words_of
+from lmemscope.rewrites.arrays import LocalArray, host_word, is_for_device, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.declarations import Part, taken_apart
 from lmemscope.sources.syntax import BRANCHES, Syntax, around
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+_OF_BOTH = b"__host__ __device__ __forceinline__"
+"""How the functions of helper classes are declared."""
 
 
 def helper_edits(
@@ -31,7 +34,14 @@ def helper_edits(
     guard = name.upper() + b"_DEFINED"
     condition = b"#ifndef " + guard
     if not path.endswith((".cu", ".py")):
-        condition = b"#if defined(__CUDACC__) && !defined(%s)" % guard
+        word = host_word(function, syntax, target.meanings)
+        if is_for_device(function, syntax):
+            condition = b"#if defined(__CUDACC__) && !defined(%s)" % guard
+        elif word is None:
+            raise DeclinedError("host code may include its header, too")
+        else:
+            # A host's compiler reads the function, and with it the class.
+            text = text.replace(_OF_BOTH, word)
     text = b"%s\n#define %s\n%s#endif\n" % (condition, guard, text)
     ended = text.replace(b"\n", syntax.lines_end())
     at = syntax.line_start(item.start_byte)

@@ -40,3 +40,34 @@ def test_a_header_that_the_host_may_read_is_the_reason_of_all_that_needs_cuda() 
     assert not made
     reasons = {name: one.reason for one in declined for name in one.rewrites}
     assert reasons["shared-memory"] == "host code may include its header, too"
+
+
+BOTH = "#ifdef __CUDACC__\n#define HD __host__ __device__\n#else\n#define HD\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "path", "expected"),
+    [
+        (f"{BOTH}HD inline float f(int n)", "/p/a.cuh", True),
+        (f"{BOTH}template <class T> HD inline float f(int n)", "/p/a.h", True),
+        # No word of C++ is in sight, so that C may include it.
+        (f"{BOTH}HD inline float f(int n)", "/p/a.h", False),
+        (f"{BOTH}inline float f(int n)", "/p/a.cuh", False),
+        ("#define HD __host__ __device__\nHD inline float f(int n)", "/p/a.cuh", False),
+        (f"{BOTH}#define HD static\nHD inline float f(int n)", "/p/a.cuh", False),
+        (BOTH.replace("__host__ ", "") + "HD inline float f(int n)", "/p/a.cuh", False),
+    ],
+)
+def test_a_class_is_for_both_where_a_macro_says_so_to_both(
+    head: str, path: str, expected: bool
+) -> None:
+    given = target(f"{head} {BODY}", "a", "float[8]")
+    made, declined = proposals(msgspec.structs.replace(given, path=path))
+    found = {one.rewrite: b"".join(edit.text for edit in one.edits) for one in made}
+    assert ("select" in found) == expected
+    assert "shared-memory" not in found
+    if expected:
+        assert b"HD Element set(" in found["select"]
+        assert b"__CUDACC__" not in found["select"]
+    reasons = {name: one.reason for one in declined for name in one.rewrites}
+    assert reasons["shared-memory"] == "host code may include its header, too"
