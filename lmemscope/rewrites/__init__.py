@@ -6,6 +6,7 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
@@ -75,6 +76,8 @@ _FOR_BOTH = _FOR_ANY_COMPILER | {"select", "packed", "narrow", "sort", "shift", 
 _C_FILE = (".h", ".inc", ".inl")
 _ONLY_CPP = frozenset((b"template", b"class", b"namespace", b"constexpr", b"std", b"static_cast"))
 """Words by which a header is none of C's, which has no classes."""
+_CPP_HEADER = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*<\w+>", re.MULTILINE)
+"""A header whose name has no ending, which C has none of."""
 _HOST = "host code may include its header, too"
 
 
@@ -90,7 +93,11 @@ def _taken(target: Target) -> frozenset[str] | None:
     shared = [one for one in syntax.functions_at(line) if not is_for_device(one, syntax)]
     if not shared:
         return None
-    is_cpp = not target.path.endswith(_C_FILE) or not _ONLY_CPP.isdisjoint(words_of([syntax.code]))
+    is_cpp = (
+        not target.path.endswith(_C_FILE)
+        or not _ONLY_CPP.isdisjoint(words_of([syntax.code]))
+        or _CPP_HEADER.search(syntax.uncommented) is not None
+    )
     has_words = all(host_word(one, syntax, target.meanings) is not None for one in shared)
     return _FOR_BOTH if is_cpp and has_words else _FOR_ANY_COMPILER
 

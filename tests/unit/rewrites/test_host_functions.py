@@ -50,6 +50,8 @@ BOTH = "#ifdef __CUDACC__\n#define HD __host__ __device__\n#else\n#define HD\n#e
     [
         (f"{BOTH}HD inline float f(int n)", "/p/a.cuh", True),
         (f"{BOTH}template <class T> HD inline float f(int n)", "/p/a.h", True),
+        (f"#include <cstdint>\n{BOTH}HD inline float f(int n)", "/p/a.h", True),
+        (f"#include <stdint.h>\n{BOTH}HD inline float f(int n)", "/p/a.h", False),
         # No word of C++ is in sight, so that C may include it.
         (f"{BOTH}HD inline float f(int n)", "/p/a.h", False),
         (f"{BOTH}inline float f(int n)", "/p/a.cuh", False),
