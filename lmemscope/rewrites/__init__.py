@@ -6,7 +6,6 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
@@ -34,8 +33,9 @@ from lmemscope.rewrites import (
     static_table,
     unroll,
 )
-from lmemscope.rewrites.arrays import host_word, is_for_device, words_of
+from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
+from lmemscope.rewrites.both_compilers import host_word
 from lmemscope.rewrites.cooperative import Program
 from lmemscope.rewrites.readable import unread
 from lmemscope.rules.indexing import listed
@@ -73,11 +73,6 @@ _FOR_ANY_COMPILER = frozenset(
 """Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
 _FOR_BOTH = _FOR_ANY_COMPILER | {"select", "packed", "narrow", "sort", "shift", "static-table"}
 """Rewrites that a host's compiler takes where a macro tells both what is the device's."""
-_C_FILE = (".h", ".inc", ".inl")
-_ONLY_CPP = frozenset((b"template", b"class", b"namespace", b"constexpr", b"std", b"static_cast"))
-"""Words by which a header is none of C's, which has no classes."""
-_CPP_HEADER = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*<\w+>", re.MULTILINE)
-"""A header whose name has no ending, which C has none of."""
 _HOST = "host code may include its header, too"
 
 
@@ -93,13 +88,8 @@ def _taken(target: Target) -> frozenset[str] | None:
     shared = [one for one in syntax.functions_at(line) if not is_for_device(one, syntax)]
     if not shared:
         return None
-    is_cpp = (
-        not target.path.endswith(_C_FILE)
-        or not _ONLY_CPP.isdisjoint(words_of([syntax.code]))
-        or _CPP_HEADER.search(syntax.uncommented) is not None
-    )
-    has_words = all(host_word(one, syntax, target.meanings) is not None for one in shared)
-    return _FOR_BOTH if is_cpp and has_words else _FOR_ANY_COMPILER
+    words = (host_word(target.path, one, syntax, target.meanings) for one in shared)
+    return _FOR_BOTH if all(one is not None for one in words) else _FOR_ANY_COMPILER
 
 
 def proposals(

@@ -304,18 +304,6 @@ def is_for_device(function: Node, syntax: Syntax) -> bool:
     return bool({b"__device__", b"__global__"} & set(_SPLIT.findall(head)))
 
 
-def host_word(function: Node, syntax: Syntax, meanings: Meanings) -> bytes | None:
-    """The macro that makes a function the device's and the host's, and is empty without CUDA."""
-    body = function.child_by_field_name("body")
-    head = syntax.code[function.start_byte : body.start_byte] if body is not None else b""
-    both = {frozenset((b"__host__", b"__device__")), frozenset[bytes]()}
-    for found in _SPLIT.finditer(head):
-        made = {frozenset(_SPLIT.findall(text)) for _, text in meanings.macros(found[0])}
-        if made == both:
-            return bytes(found[0])
-    return None
-
-
 def is_for_host(target: Target, declared: Declared) -> bool:
     """Whether a variable's function, or a lambda in it, is compiled for the host too, or may be.
 

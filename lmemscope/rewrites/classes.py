@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
-from lmemscope.rewrites.arrays import LocalArray, host_word, is_for_device, words_of
+from lmemscope.rewrites.arrays import LocalArray, is_for_device, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.both_compilers import host_word
 from lmemscope.rewrites.declarations import Part, taken_apart
 from lmemscope.sources.syntax import BRANCHES, Syntax, around
 
@@ -34,7 +35,7 @@ def helper_edits(
     guard = name.upper() + b"_DEFINED"
     condition = b"#ifndef " + guard
     if not path.endswith((".cu", ".py")):
-        word = host_word(function, syntax, target.meanings)
+        word = host_word(path, function, syntax, target.meanings)
         if is_for_device(function, syntax):
             condition = b"#if defined(__CUDACC__) && !defined(%s)" % guard
         elif word is None:

@@ -23,11 +23,16 @@ BOTH inline int letter(int code) {
     const char table[5] = {'N', 'A', 'C', 'G', 'T'};
     return code < 0 || code > 4 ? 'N' : table[code];
 }
+BOTH inline int total(const int *v, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; ++i) sum = sum * 5 + v[i];
+    return sum;
+}
 BOTH inline int mixed(const int *p, int n) {
     int a[8];
     for (int i = 0; i < 8; ++i) a[i] = p[i];
     for (int i = 0; i < n; ++i) a[p[i & 7] & 7] += a[(p[i & 7] + i) & 7] * 3;
-    int sum = 0;
+    int sum = total(p, 3);
     for (int i = 0; i < 8; ++i) sum = sum * 5 + a[i];
     return sum;
 }
