@@ -136,9 +136,9 @@ def _aligned(told: LoopCounts, heads: Sequence[str]) -> dict[int, LoopTurns]:
 
 
 def _depth(loops: Iterable[Loop], dataflow: Dataflow) -> int:
-    """How many loops are around the outermost of some."""
-    every = dataflow.flow.loops
-    return min(sum(one.members < other.members for other in every) for one in loops)
+    """How many loops are around the outermost of some, which counts as well."""
+    blocks = (dataflow.flow.block_of(one.header) for one in loops)
+    return min(len(dataflow.control.loops_of.get(one, ())) for one in blocks)
 
 
 def _body_runs(dataflow: Dataflow, loop: Loop, original: LoopTurns | None = None) -> float:
