@@ -100,8 +100,8 @@ def test_a_number_of_loops_has_a_version_for_each_value(tmp_path: Path) -> None:
 def test_states_of_two_bits_lie_in_fields(tmp_path: Path) -> None:
     found = fixed("viterbi", tmp_path, "--format", "json").document["candidates"]
     (best,) = [one for one in found if one["rank"] == 1 and one["object"] == "back"]
-    # On an H100 1.66 times as fast; the model does not see that with four turns it is 1.95 times.
-    assert (best["rewrite"], best["after"]["shared"]) == ("narrow", 64 * 256)
+    # On an H100 1.95 times as fast, and 1.66 times with one turn at a time.
+    assert (best["rewrite"], best["after"]["shared"]) == ("narrow+partial-unroll", 64 * 256)
     assert best["after"]["stack_frame"] == 0
 
 
